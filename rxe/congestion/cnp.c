@@ -37,7 +37,8 @@ static bool find_gid(const struct urxe_dev *dev, const struct urxe_packet *p, ui
 	return false;
 }
 
-/* The CNP goes to the sender of the datagram; false for multicast, which gets no CNP. */
+/* Makes the sender of the datagram the receiver of the CNP. False for multicast, which gets no
+ * CNP. */
 static bool set_datagram_path(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	struct cnp *cnp = &qp->cnp;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Congestion notification packets (IBA Annex A17.9): a receiver answers packets that a switch has
- * marked, with at most one CNP per QP and interval.
- */
+/* Congestion notification packets (IBA Annex A17.9): a receiver answers packets that a switch has
+ * marked (CE) with CNPs, at most one per QP and interval. */
 #ifndef URXE_CONGESTION_CNP_H
 #define URXE_CONGESTION_CNP_H
 

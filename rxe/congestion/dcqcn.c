@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The algorithm needs no timers: only packets and CNPs need the rate, so they run the steps that
- * have fallen due.
- */
+/* The algorithm needs no timers: the rate matters only when a packet is sent or a CNP arrives, and
+ * then these functions run the steps that have fallen due. */
 #include "congestion/dcqcn.h"
 
 #include <errno.h>
 
 /*
- * The link's rate if the rate is unknown. The rate that the port reports says little: virtual
- * interfaces report 10 Gb/s and may carry more. On a slower link the first cuts have no effect, and
- * a few more CNPs come.
+ * The link's rate if it is unknown. The rate that the port reports is not reliable: virtual
+ * interfaces report 10 Gb/s and may carry more. If the link is slower, the first cuts have no
+ * effect, and a few more CNPs come.
  */
 #define UNKNOWN_LINK_BPS UINT64_C(100000000000)
 
@@ -46,22 +44,21 @@ int dcqcn_configure(struct dcqcn_config *config, const struct urxe_dev_attr *att
 }
 
 /*
- * A step of R_AI is at most 1 / STEPS_OF_PACKET of a packet in a round trip, so that many senders
- * on a slow link do not fill its queue before they learn of it. After ROOM_AFTER increases by T
- * without a CNP the network has room, and the step is R_AI.
+ * A step of additive increase is at most 1 / STEPS_OF_PACKET of a packet in a round trip, so that
+ * many senders on a slow link do not fill its queue before they learn of congestion. After
+ * ROOM_AFTER increases by T without a CNP the network has room, and the step is R_AI.
  */
 #define STEPS_OF_PACKET 32
 #define ROOM_AFTER      256
 
 /*
- * Half the default of cnp_interval_ns. Two CNPs of one receiver come closer together if the network
- * delayed the first one or this device takes both in one batch, or if the receiver is a NIC with a
- * shorter interval; then they cut the rate once. So do those of several receivers of a UD QP, and
- * forged ones.
+ * Least time between two cuts of the rate: half the default of cnp_interval_ns. Two CNPs may come
+ * closer together: the network delayed the first one, this device takes both in one batch, the
+ * receiver is a NIC with a shorter interval, a UD QP has several receivers, or they are forged.
  */
 #define CUT_INTERVAL_NS 25000
 
-/* The greatest weight of an update of alpha is 1/64, however long the interval. */
+/* The greatest weight of an update of alpha is 2^-LEAST_G_SHIFT, however long the interval. */
 #define LEAST_G_SHIFT 6
 
 static uint32_t min32(uint32_t a, uint32_t b)
@@ -75,8 +72,9 @@ static uint32_t max32(uint32_t a, uint32_t b)
 }
 
 /*
- * The interval of a timer whose parameter is `least`. Feedback takes a round trip, and the next
- * chance of a mark is the next packet. On slow links both are longer than the paper's timers.
+ * The interval of a timer whose parameter is `least`. The sender learns of congestion after a round
+ * trip, and only packets can be marked. On slow links the round trip and the time between packets
+ * are longer than the paper's timers, so the longest of these times counts.
  */
 static uint64_t timer_interval(const struct dcqcn *d, uint64_t least, uint64_t rtt)
 {
@@ -110,7 +108,8 @@ static uint64_t additive_step(const struct urxe_dcqcn *params, const struct dcqc
 	uint64_t period = rtt > params->increase_ns ? rtt : params->increase_ns;
 	uint64_t step = d->len * (UINT64_C(8000000000) / STEPS_OF_PACKET) / period;
 
-	/* Queue pairs with few packets step less often, and must gain as much in the same time. */
+	/* Queue pairs that send few packets step less often, and must gain as much in the same
+	 * time. */
 	step = step * (timer_interval(d, params->increase_ns, rtt) * 16 / period) / 16;
 	if (step > d->target_bps / 2)
 		step = d->target_bps / 2;
@@ -133,7 +132,8 @@ static void increase_rate(const struct dcqcn_config *config, struct dcqcn *d, ui
 		d->current_bps = 0;
 }
 
-/* Runs the steps due by `now`. Both loops end: alpha reaches 0, the rate that of the link. */
+/* Runs the steps that are due at `now`. Both loops end: alpha falls to 0, and the rate rises to
+ * that of the link. */
 static void run_due_steps(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now,
 			  uint64_t rtt)
 {
@@ -176,8 +176,8 @@ bool dcqcn_notified(const struct dcqcn_config *config, struct dcqcn *d, uint64_t
 		d->cut_at = now + CUT_INTERVAL_NS;
 	}
 	d->alpha_at = now + timer_interval(d, params->alpha_ns, rtt);
-	/* alpha rises once in an interval, as it decays, although each packet of the interval may
-	 * be marked. */
+	/* However many packets of the interval are marked, alpha rises only once in it, as it
+	 * decays only once. */
 	if (d->raise_at <= now) {
 		d->alpha += (DCQCN_ALPHA_ONE - d->alpha) >> weight_shift(params, d, rtt);
 		d->raise_at = d->alpha_at;

@@ -52,7 +52,7 @@ void dcqcn_init(struct dcqcn *d);
  * rise. rtt: smoothed round trip, ns; 0 = unknown.
  */
 bool dcqcn_notified(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt);
-/* A packet of `len` bytes is sent. Returns the current rate, bits/s; 0 = no limit. */
+/* The QP sends a packet of `len` bytes. Returns the current rate, bits/s; 0 = no limit. */
 uint64_t dcqcn_sent(const struct dcqcn_config *config, struct dcqcn *d, uint64_t now, uint64_t rtt,
 		    uint32_t len);
 

@@ -7,9 +7,9 @@
 
 /*
  * The thread that runs the engine may wake late: tens of microseconds on an idle processor,
- * milliseconds on a busy one. A packet that is late by up to MADE_UP_NS, or by up to the time of
- * MADE_UP_PACKETS packets of the path MTU at the rate, does not delay the next ones. After a longer
- * pause the schedule restarts, so bursts stay small.
+ * milliseconds on a busy one. If a packet is late by up to MADE_UP_NS, or up to the time of
+ * MADE_UP_PACKETS packets of the path MTU at the rate, the next packets keep their times. After a
+ * longer pause the schedule restarts, so bursts stay small.
  */
 #define MADE_UP_NS      50000
 #define MADE_UP_PACKETS 4
@@ -30,7 +30,7 @@ void pace_set_limit(struct urxe_qp *qp, uint32_t kbps)
 	qp->pace.limit_bps = kbps * UINT64_C(1000);
 	if (kbps)
 		qp->paced = true;
-	/* A wait for the old limit ends. */
+	/* The new limit ends a wait for the old one. */
 	qp->pace.next = qp->dev->now;
 	qp_schedule(qp);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Pacing: requests and READ responses of a QP are sent no faster than its congestion control and
- * its rate limit allow. Acknowledgements are not paced, but stay behind READ responses.
- */
+/* Pacing: the QP sends requests and READ responses no faster than its congestion control and its
+ * rate limit allow. Acknowledgements are not paced, but stay behind READ responses. */
 #ifndef URXE_CONGESTION_PACING_H
 #define URXE_CONGESTION_PACING_H
 

@@ -86,7 +86,8 @@ struct urxe_mr *urxe_fast_mr_region(const struct urxe_fast_mr *fast)
 	return fast->registered ? fast->mr : NULL;
 }
 
-/* Replaces what is left of the previous region, without allocating memory. */
+/* Fills in the new registration, in the memory of the previous one: a request must not fail for
+ * want of memory. */
 static void fill_region(struct urxe_fast_mr *fast, const struct urxe_mr_attr *attr)
 {
 	if (fast->mr->pieces != fast->mr->at_first)
@@ -146,7 +147,7 @@ bool key_invalidate(struct urxe_qp *qp, uint32_t key)
 		return mw_invalidate(qp, key);
 	if (fast->pd == qp->pd && deregister_region(fast))
 		return true;
-	/* The region stays registered: restores the rights that the caller has withdrawn
+	/* The region stays registered: publishes its rights again, which the caller has withdrawn
 	 * (key_release). */
 	mr_publish(fast->mr);
 	return false;

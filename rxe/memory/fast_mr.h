@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Fast registration (IBA volume 1, 10.6.3.4): send requests of a QP register and invalidate a
- * region. This header also has the invalidation of any key, of a region or of a window, by a
+ * region. This header also has the invalidation of any key, of such a region or of a window, by a
  * request of the QP or of its peer.
  */
 #ifndef URXE_MEMORY_FAST_MR_H
@@ -22,7 +22,8 @@ int fast_mr_create(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents, uint
 bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request);
 /*
  * Withdraws the key's rights from the copy transport, before a request invalidates the key. False:
- * a peer still copies, by any key, so the request has to wait, and the caller calls this again.
+ * a peer still copies, by this or another key, so the request has to wait, and the caller calls
+ * this function again later.
  */
 bool key_release(struct urxe_dev *dev, uint32_t key);
 /*

@@ -12,7 +12,7 @@
 #include "objects/references.h"
 #include "util/ordered_copy.h"
 
-/* After so many consecutive keys in use, the search for a free key goes on elsewhere. */
+/* The search for a free key continues at a random number after so many consecutive keys in use. */
 #define KEYS_IN_A_ROW 16
 
 static bool has_valid_extents(const struct urxe_mr_attr *attr)
@@ -57,8 +57,8 @@ uint32_t mr_new_key(struct urxe_dev *dev, bool whole)
 {
 	uint32_t key = next_key(dev);
 
-	/* Keys that were chosen one after the other may all be in use: after some of them the
-	 * search goes on elsewhere. */
+	/* Keys that were chosen one after the other may all be in use: after KEYS_IN_A_ROW of them
+	 * the search continues at a random number. */
 	for (uint32_t n = 1; !is_free(dev, key, whole); n++) {
 		if (n % KEYS_IN_A_ROW == 0)
 			dev->key_count += (uint32_t)(dev->key_seed >> 32);
@@ -169,8 +169,8 @@ void mr_publish(const struct urxe_mr *mr)
 		copy_table_publish_grant(mr->dev, &grant, mr->pieces);
 }
 
-/* Sets the key, and returns 0 or an error of the HCA. The owner, the HCA or the engine chooses the
- * key, in this order. */
+/* Sets the key, and returns 0 or an error of the HCA. The owner's choice comes first, then the
+ * HCA's, then the engine's. */
 static int choose_key(struct urxe_mr *mr, const struct urxe_mr_attr *attr)
 {
 	struct urxe_dev *dev = mr->dev;
@@ -400,7 +400,8 @@ static bool window_grants(const struct urxe_dev *dev, const struct mr_range *ran
 	return true;
 }
 
-/* Whether a region or a window grants the range (IBA 10.6.3, 9.7.4.1.5); sets *span to it. */
+/* Whether a region or a window grants the range (IBA 10.6.3, 9.7.4.1.5); sets *span to the start of
+ * the range. */
 static bool find_granted_span(const struct urxe_dev *dev, const struct mr_range *range,
 			      struct span *span)
 {
@@ -426,8 +427,8 @@ struct place {
 	uint64_t offset;
 };
 
-/* The position at which the span begins. Searches by halves: a region of a process is one piece,
- * but a region of a guest may have many. */
+/* The position at which the span begins. Uses a binary search: a region of a guest may have many
+ * pieces, though that of a process has one. */
 static struct place locate_span(const struct span *span)
 {
 	const struct mr_piece *from = span->mr->pieces;
@@ -602,7 +603,8 @@ static bool call_persist(struct urxe_dev *dev, const struct urxe_extent *bytes)
 	return HAS_RECORDING(dev) ? record_answer(dev, QUESTION_PERSIST, done) : done;
 }
 
-/* A fence makes the stores visible to all; the device's owner makes them persistent. */
+/* The fence makes earlier stores visible to all processors; the owner's `persist` makes them
+ * survive a loss of power. */
 bool mr_flush(struct urxe_dev *dev, const struct mr_range *range)
 {
 	uint64_t left = range->length;

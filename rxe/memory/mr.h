@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory regions: the only place where a key and an address become a pointer. */
+/* Memory regions: only this code turns a key and an address into a pointer. */
 #ifndef URXE_MEMORY_MR_H
 #define URXE_MEMORY_MR_H
 
@@ -11,17 +11,18 @@
 
 #include "objects/device.h"
 
-/* A range of a region that is contiguous in memory; it ends at the offset of the next piece. */
+/* Contiguous memory of a region; the piece ends at the offset of the next one. */
 struct mr_piece {
 	uint64_t offset; /* of the first byte, in the region */
 	uint8_t *addr;   /* NULL: the memory is unmapped */
 };
 
-/* A piece that system calls in progress unmap; a call that fails leaves the memory in place. */
+/* A piece that system calls in progress are unmapping; if the last of these calls fails, the piece
+ * is mapped again. */
 struct mr_held {
 	uint8_t *addr;  /* address of the piece; NULL: no call is in progress, or the memory is
 			   unmapped */
-	uint32_t calls; /* in progress */
+	uint32_t calls; /* number of calls in progress */
 };
 
 struct urxe_mr {
@@ -40,7 +41,7 @@ struct urxe_mr {
 	struct mr_piece at_first[]; /* the pieces of the registration */
 };
 
-/* A memory window (memory/mw.h). It stands here because a region's checks look into windows. */
+/* A memory window (memory/mw.h). Declared here because the checks of regions read windows. */
 struct urxe_mw {
 	struct urxe_dev *dev;
 	uint32_t pd;
@@ -68,17 +69,15 @@ static inline bool mw_serves(const struct urxe_mw *mw, uint32_t qpn)
 	return mw->mr && qpn && (mw->type == URXE_MW_TYPE_1 || mw->qpn == qpn);
 }
 
-/*
- * A region for fast registrations (memory/fast_mr.h): each gives `mr` other memory, and a key that
- * differs from the last in its low 8 bits.
- */
+/* A region for fast registrations (memory/fast_mr.h): each registration gives `mr` other memory,
+ * and a key with other low 8 bits. */
 struct urxe_fast_mr {
 	struct urxe_dev *dev;
 	uint32_t pd;
 	uint32_t key; /* of the newest registration */
 	uint32_t max_extents;
 	bool registered;    /* false: the keys grant nothing */
-	struct urxe_mr *mr; /* not in dev->mrs */
+	struct urxe_mr *mr; /* the region; not in dev->mrs */
 };
 
 /* The object that owns all keys with these upper 24 bits; NULL if there is none. */
@@ -118,7 +117,7 @@ int mr_check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *attr);
 /* Initializes a region of mr_allocate from the attributes; attr->key is its key. Does not add the
  * region to dev->mrs. */
 void mr_fill(struct urxe_mr *mr, struct urxe_dev *dev, const struct urxe_mr_attr *attr);
-/* Whether a system call that unmaps a piece, and may still fail, is in progress. */
+/* Whether a system call in progress is unmapping a piece; such a call may still fail. */
 bool mr_is_held(const struct urxe_mr *mr);
 /* Publishes the region's rights for the copy transport. Does nothing if no part is mapped, if an
  * unmapping call is in progress, or if the region has too many pieces. */
@@ -131,9 +130,9 @@ static inline bool mr_is_one_piece(const struct urxe_mr *mr)
 /* Whether [addr, addr + length) lies in [start, start + size); *offset becomes addr - start. */
 bool mr_within(uint64_t start, uint64_t size, uint64_t addr, uint64_t length, uint64_t *offset);
 /*
- * A free key: the next number and 8 random bits, so that a stale key rarely fits (IBA 10.6.2.2).
- * After a run of keys in use the numbers go on from a random one. `whole`: all 256 keys with the
- * same upper bits are free.
+ * A free key: a consecutive number and 8 random bits, so that a stale key rarely is a valid one
+ * (IBA 10.6.2.2). After a run of keys in use the numbers continue at a random one. `whole`: all 256
+ * keys with the same upper bits are free.
  */
 uint32_t mr_new_key(struct urxe_dev *dev, bool whole);
 /* Whether any key with the same upper 24 bits is in use. */
@@ -160,7 +159,7 @@ bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst);
 /* Flushes the range to the placement of range->access: globally visible, or persistent. False: the
  * range is not granted, its memory is unmapped, or urxe_ops.persist failed. */
 bool mr_flush(struct urxe_dev *dev, const struct mr_range *range);
-/* Extends the range to everything that its key covers; false: no such key. */
+/* Extends the range to all bytes that its key grants; false: no such key. */
 bool mr_whole(const struct urxe_dev *dev, struct mr_range *range);
 
 enum mr_atomic_kind { MR_FETCH_ADD, MR_COMPARE_SWAP, MR_STORE };

@@ -8,7 +8,7 @@
 #include "objects/copy_table.h"
 #include "objects/references.h"
 
-/* The pieces after an unmap; with `to` NULL they are only counted. */
+/* The pieces of a region after an unmap. If `to` is NULL, the functions only count them. */
 struct cut {
 	struct mr_piece *to;
 	struct mr_held *held;
@@ -131,9 +131,9 @@ int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes)
 	return 0;
 }
 
-/* Settles a held piece in the bytes after an unmapping call. The call has succeeded (`done`): the
- * piece is unmapped. The last such call has failed: the piece is mapped again. No piece lies partly
- * in the bytes: pieces were cut at the ends of the bytes. */
+/* Settles a held piece within the bytes after an unmapping call. `done`: the call has succeeded,
+ * and the piece is unmapped. If the last such call has failed, the piece is mapped again. Each
+ * piece is within the bytes or outside, because pieces were cut at the ends of the bytes. */
 static void settle_piece(struct urxe_mr *mr, uint32_t i, const struct urxe_extent *bytes, bool done)
 {
 	struct mr_held *held = &mr->held[i];
@@ -181,7 +181,8 @@ static void drop_held(struct urxe_mr *mr)
 		if (mr->held[i].addr)
 			return;
 	mr->held = NULL;
-	/* The block of both begins with the pieces, and their end mark. */
+	/* One block has the pieces, their end mark, and behind these the mr_held entries: shortens
+	 * it. */
 	pieces = realloc(mr->pieces, (mr->n_pieces + (size_t)1) * sizeof(*pieces));
 	if (pieces)
 		mr->pieces = pieces;

@@ -11,8 +11,8 @@
 #define TAG_MASK 0xffu
 #define CHANGES  (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
 #define FLUSHES  (URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
-/* Programs set this flag, and devices accept it. A window has no local key, so the flag grants
- * nothing. */
+/* Programs set this flag when they bind a window, and devices accept it. A window has no local key,
+ * so the flag grants nothing. */
 #define IGNORED URXE_ACCESS_LOCAL_WRITE
 
 static bool is_valid_type(uint8_t type)
@@ -137,7 +137,7 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 
 	if (!mw)
 		return false;
-	/* The old binding stays: restores the rights that the caller has withdrawn
+	/* The old binding stays: publishes its rights again, which the caller has withdrawn
 	 * (mw_withdraw_key). */
 	if (!is_bindable(qp, mw, bind, mr, &offset)) {
 		mw_publish(mw);

@@ -16,7 +16,7 @@
 
 #include "memory/mr.h"
 
-/* The rights that a window grants to peers, and how it counts addresses. */
+/* The access flags of a window: the rights that it grants to peers, and ZERO_BASED. */
 #define MW_RIGHTS                                                                         \
 	(URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_REMOTE_READ | \
 	 URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT | URXE_ACCESS_ZERO_BASED)

@@ -26,7 +26,7 @@ bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offs
 bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		 const uint8_t *src, uint32_t len);
 
-/* A range of the bytes of an sge_list, and the access to it that the caller needs. */
+/* A range of the bytes of an sge_list, and the access that the caller needs to it. */
 struct sge_bytes {
 	uint64_t offset;
 	uint32_t length;

@@ -36,16 +36,14 @@ void resp_ack_again(struct urxe_qp *qp)
 {
 	struct responder *resp = &qp->resp;
 
-	if (resp_is_in_message(qp)) /* ack_all_but_newest may have named an earlier PSN */
+	if (resp_is_in_message(qp)) /* after ack_all_but_newest ack_psn may be an earlier PSN */
 		resp->ack_psn = urxe_psn_add(resp->psn, URXE_PSN_MASK);
 	if (resp->ack_msn != RESP_ACK_PAST)
 		resp_ack(qp);
 }
 
-/*
- * IBA 9.7.7.2.5 permits an ACK that only tells of more credits. Without it the requester tries one
- * message at a time, and waits for the RNR timer after each try in vain.
- */
+/* IBA 9.7.7.2.5 permits an ACK that only tells of more credits. Without such an ACK the requester
+ * tries one message at a time, and waits for the RNR timer after each refused one. */
 void resp_recv_posted(struct urxe_qp *qp)
 {
 	if (!qp->resp.starved || qp->attr.state == URXE_QPS_ERR || qp->dev->attr.go_back_n)
@@ -97,12 +95,14 @@ void resp_refuse(struct urxe_qp *qp, uint8_t refusal)
 		fail_refusing(qp, refusal);
 }
 
-/* In the middle of a message: the ACK that the responder could have sent one packet earlier. */
+/* Makes an ACK due of all packets of a message but the newest: the responder could have sent this
+ * ACK one packet earlier. */
 static void ack_all_but_newest(struct urxe_qp *qp)
 {
 	const uint32_t psn = urxe_psn_add(qp->resp.psn, URXE_PSN_MASK - 1);
 
-	/* An HCA may have executed that packet, as a READ of which no resource is kept. */
+	/* The PSN may be that of a READ, which no ACK may name. The HCA may have executed that
+	 * READ, so that no resource is kept of it. */
 	if (resource_find(qp, psn) ||
 	    (qp->resp.resumed && urxe_psn_diff(psn, qp->resp.resume.psn) < 0))
 		return;
@@ -111,9 +111,9 @@ static void ack_all_but_newest(struct urxe_qp *qp)
 }
 
 /*
- * Linux' rxe that has stopped behind the newest packet of a begun message goes on only if a packet
- * that it has sent is requested. So the newest one counts as lost, unless the peer may know that it
- * has arrived.
+ * Whether to request the newest packet of a begun message. Linux' rxe that has stopped behind this
+ * packet goes on only if the responder requests a packet that rxe has sent. So the newest packet
+ * counts as lost, unless the peer may know that it has arrived.
  */
 static bool is_newest_requested(const struct urxe_qp *qp)
 {
@@ -124,7 +124,7 @@ void resp_nak_without_gap(struct urxe_qp *qp)
 {
 	const bool again = is_newest_requested(qp);
 
-	/* Neither the NAK nor the ACK tells a peer that it lacks the newest response. */
+	/* If the peer lacks the newest response, neither the NAK nor the ACK tells it so. */
 	resource_repeat_newest(qp);
 	if (again)
 		ack_all_but_newest(qp);
@@ -133,7 +133,8 @@ void resp_nak_without_gap(struct urxe_qp *qp)
 	resp_refuse(qp, AETH_NAK_PSN_SEQUENCE);
 	if (again)
 		qp->resp.nak_psn = urxe_psn_add(qp->resp.psn, URXE_PSN_MASK);
-	/* A peer with nothing outstanding ignores this NAK; a later gap gets its own NAK. */
+	/* A peer with nothing outstanding ignores this NAK, so a later gap must get a NAK of its
+	 * own. */
 	qp->resp.nak_sent = false;
 }
 
@@ -145,9 +146,9 @@ void resp_fail_without_nak(struct urxe_qp *qp)
 
 /*
  * A requester repeats several requests in a row, and one ACK covers them all (IBA 9.7.5.1.2). So
- * the ACK waits for a repeated request that asks for it, or for the timer. The timer is needed for
- * Linux' rxe: after an ACK in the middle of its repetition it waits for another ACK, and does not
- * ask for it (docs/recovery.md).
+ * the ACK waits for a repeated request that asks for it, or for the timer. Linux' rxe makes the
+ * timer necessary: if it gets an ACK in the middle of its repetition, it waits for another ACK
+ * without asking for it (docs/recovery.md).
  */
 void resp_came_again(struct urxe_qp *qp)
 {
@@ -159,8 +160,8 @@ void resp_came_again(struct urxe_qp *qp)
 
 /*
  * Linux' rxe may stop in the middle of a message until its timeout, and then goes on only if a
- * packet that it has sent is not acknowledged. If it has stopped in a repetition, nobody knows
- * which packet it has sent last.
+ * packet that it has sent is not acknowledged. If it has stopped while it repeated requests, the
+ * responder does not know which packet it has sent last.
  */
 void resp_ack_at_last(struct urxe_qp *qp)
 {

@@ -10,14 +10,13 @@
 #include "responder/resp_resources.h"
 #include "responder/resume.h"
 
-/*
- * Longest time that duplicates stay without an ACK, ns. A requester with a short ACK timeout
- * repeats so often that the timer of acknowledge.c never expires, and would run out of retries.
- */
+/* Longest time that duplicates stay without an ACK, ns. If a requester with a short ACK timeout
+ * repeats so often that the timer of acknowledge.c never expires, it would run out of retries. */
 #define AGAIN_MAX_NS 4000000
 
-/* Makes the response due again. A repeated READ may ask for any tail of the original (IBA
- * 9.7.5.1.4). False: the packet asks for no such tail, or too many repetitions are due. */
+/* Makes the response due again. A repeated READ may ask for any part of the original that ends
+ * where the original ends (IBA 9.7.5.1.4), or for a part of it. False: the packet asks for no part
+ * of the original, or too many repetitions are due. */
 static bool repeat_read(struct urxe_qp *qp, struct resp_resource *res, const struct urxe_packet *p)
 {
 	uint64_t offset = (uint64_t)urxe_psn_diff(p->psn, res->first_psn) * qp->mtu;
@@ -40,8 +39,8 @@ static uint32_t resource_flag(const struct resp_resource *res)
 	return flags[res->kind];
 }
 
-/* Makes the response due again; false: it is of another kind. A duplicate is not executed again:
- * the first result is the answer (Annex A19). */
+/* Makes the response due again, without a second execution: the first result is the answer (Annex
+ * A19). False: the kept request is of another kind. */
 static bool repeat_result(struct urxe_qp *qp, struct resp_resource *res, uint32_t flags)
 {
 	if (!(flags & resource_flag(res)))
@@ -51,8 +50,8 @@ static bool repeat_result(struct urxe_qp *qp, struct resp_resource *res, uint32_
 	return true;
 }
 
-/* Whether the responder has sent no ACK for AGAIN_MAX_NS, counted from the first duplicate without
- * one. The repeated packet that asks for the ACK may be lost each time. */
+/* Whether the responder has sent no ACK for AGAIN_MAX_NS, counted from the first unanswered
+ * duplicate. The network may have lost each repeated packet that asks for an ACK. */
 static bool is_silent_too_long(struct responder *resp, uint64_t now)
 {
 	if (!resp->silent)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Requests of a reliable connection that the responder has executed before (IBA 9.7.5.1). For
- * responder.c. */
+/* Requests of a reliable connection that the responder has executed before (IBA 9.7.5.1).
+ * responder.c is the caller. */
 #ifndef URXE_RESPONDER_DUPLICATE_H
 #define URXE_RESPONDER_DUPLICATE_H
 
@@ -11,8 +11,9 @@
 
 /*
  * Answers a request with an old PSN, without a second execution. A READ: sends the data again. An
- * atomic operation, FLUSH or ATOMIC WRITE: sends the first result again. A SEND or WRITE: an ACK.
- * Drops a request whose result is gone, or that differs from the original. `flags`: of the opcode.
+ * atomic operation, FLUSH or ATOMIC WRITE: sends the first result again. A SEND or WRITE: sends an
+ * ACK. Drops a request whose result is no longer kept, or that differs from the original. `flags`:
+ * enum urxe_opcode_flag of the opcode.
  */
 void resp_duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags);
 

@@ -38,8 +38,8 @@ static uint32_t packets_of(const struct urxe_packet *p)
 	return p->reference ? p->reference->packets : 1;
 }
 
-/* Returns 0, or a NAK for a wrong length. First and middle packets are full, last ones are not
- * empty (IBA 9.7.4.1.6). The same holds for the packets that one reference stands for. */
+/* Returns 0, or a NAK for a wrong length. First and middle packets are full, last packets are not
+ * empty (IBA 9.7.4.1.6). The same rules hold for the packets that one reference stands for. */
 static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	uint64_t n = packets_of(p), most = n * qp->mtu;
@@ -53,7 +53,7 @@ static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *
 	return n && ok ? 0 : AETH_NAK_INVALID_REQUEST;
 }
 
-/* The right that the QP needs for the request. */
+/* The right (enum urxe_access) that the QP needs for the request. */
 static uint32_t wanted_access(const struct urxe_packet *p, uint32_t flags)
 {
 	if (flags & (URXE_OPF_WRITE | URXE_OPF_ATOMIC_WRITE))
@@ -65,7 +65,7 @@ static uint32_t wanted_access(const struct urxe_packet *p, uint32_t flags)
 	return flags & URXE_OPF_FLUSH ? place_flush_access(p) : 0;
 }
 
-/* An operation that the QP does not allow is an unsupported one (IBA table 59). */
+/* Refuses an operation that the QP does not allow as an unsupported one (IBA table 59). */
 static uint8_t check_allowed(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	return wanted_access(p, flags) & ~qp->attr.access ? AETH_NAK_INVALID_REQUEST : 0;
@@ -128,7 +128,8 @@ static bool call_pull(struct urxe_dev *dev, const struct urxe_reference *referen
 /*
  * Copies a referenced payload to the receive buffer; RESP_DROPPED: a part could not be copied. The
  * receive buffer belongs to the engine until its completion, so a partial copy does no harm. The
- * sender then repeats the message in packets, which also report errors of the receive request.
+ * sender then repeats the message without a reference; errors of the receive request show up in
+ * that execution.
  */
 static uint8_t pull_send(struct urxe_qp *qp, const struct urxe_packet *p)
 {
@@ -164,7 +165,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	if (flags & URXE_OPF_START)
 		resp->offset = 0;
 	if (p->payload_len > receive_room(resp) - resp->offset) {
-		/* UC with a queue of its own keeps the receive request for its next message. */
+		/* UC without a SRQ keeps the receive request for its next message. */
 		if (qp->type == URXE_QPT_RC || !qp->rq->qp)
 			fail_recv(qp, URXE_WC_LOC_LEN_ERR);
 		return RESP_RECV_TOO_SHORT;

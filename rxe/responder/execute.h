@@ -12,15 +12,15 @@
 /* Not a syndrome: the packet was dropped and counted, and gets no answer. */
 #define RESP_DROPPED 0xff
 /*
- * Not a syndrome, nor enum resp_refusal: the request ends rights, and peers that still copy may use
- * these, so the request cannot be executed yet. The caller keeps it and tries again, or drops and
+ * Not a syndrome, nor enum resp_refusal. The request ends rights that peers may still use in a
+ * copy, so the request cannot be executed yet. The caller keeps it and tries again, or drops and
  * counts it.
  */
 #define RESP_POSTPONED 0xfb
 
-/* Returns 0: executed; RESP_DROPPED; RESP_POSTPONED; or why the request is refused, for
- * resp_refuse(), which the caller calls if the service is reliable. `flags`: enum urxe_opcode_flag
- * of the opcode. */
+/* Returns 0 (the packet was executed), RESP_DROPPED, RESP_POSTPONED, or the reason of a refusal. If
+ * the service is reliable, the caller passes this reason to resp_refuse(). `flags`: enum
+ * urxe_opcode_flag of the opcode. */
 uint8_t resp_execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags);
 /* Whether the QP's access rights, and the packet's key and range, permit the READ. */
 bool resp_may_read(const struct urxe_qp *qp, const struct urxe_packet *p);

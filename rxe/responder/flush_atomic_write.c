@@ -57,7 +57,7 @@ static bool is_valid_flush(const struct urxe_packet *p)
 	       p->feth.selectivity <= URXE_FLUSH_KEY && p->reth.length <= URXE_MAX_MSG;
 }
 
-/* Earlier writes are in memory already, because requests are executed in order. */
+/* Earlier writes are in memory already, because the responder executes requests in order. */
 uint8_t place_flush(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	struct mr_range range = {

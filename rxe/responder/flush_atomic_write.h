@@ -8,9 +8,9 @@
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 
-/* The rights that a FLUSH needs, by its placement type. */
+/* The rights (enum urxe_access) that a FLUSH needs, by its placement types. */
 uint32_t place_flush_access(const struct urxe_packet *p);
-/* Each returns 0, or why the request is refused, for resp_refuse(). */
+/* Each returns 0, or the reason of a refusal for resp_refuse(). */
 uint8_t place_flush(struct urxe_qp *qp, const struct urxe_packet *p);
 uint8_t place_atomic_write(struct urxe_qp *qp, const struct urxe_packet *p);
 

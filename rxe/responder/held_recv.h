@@ -8,8 +8,8 @@
 
 #include <rxe/rxe.h>
 
-/* Lists the contiguous parts of `len` bytes from `offset` on of the held request's memory, and
- * returns their number. 0: they are too many, a key does not grant the write, or memory is
+/* Lists the contiguous parts of `len` bytes of the held request's memory, from `offset` on, and
+ * returns their number. 0: there are too many, a key does not grant the write, or memory is
  * unmapped. */
 uint32_t resp_extents(const struct urxe_qp *qp, uint32_t offset, uint32_t len,
 		      struct urxe_extent extents[URXE_REFERENCE_PIECES]);

@@ -12,7 +12,8 @@
 #include "responder/acknowledge.h"
 
 /* For a queue that the HCA has: hands new requests to the HCA, or flushes them in the error state.
- * Within a refill urxe_offload_refill hands the requests over together, after the callback. */
+ * Does nothing within a refill: urxe_offload_refill hands the requests over together, after the
+ * callback. */
 static void post_offloaded(struct urxe_rq *rq)
 {
 	if (rq->refilling)
@@ -51,7 +52,8 @@ int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 	 * about to send has them. */
 	if (rq->qp && !rq->refilling)
 		resp_recv_posted(rq->qp);
-	/* Within a refill flush_recvs() has called the owner, and completes this request itself. */
+	/* Within a refill in the error state flush_recvs() is running, and completes this request
+	 * itself. */
 	if (rq->qp && rq->qp->attr.state == URXE_QPS_ERR && !rq->refilling)
 		flush_recvs(rq->qp);
 	return 0;

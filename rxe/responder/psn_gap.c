@@ -9,16 +9,16 @@
 #include "wire/aeth.h"
 
 /*
- * A NAK, or the packet that it requests, may be lost, and the requester would wait for its timeout.
- * So the responder repeats the NAK a few times, after four times the usual repair time, then after
- * twice the previous interval.
+ * The network may lose a NAK, or the packet that it requests; the requester would then wait for its
+ * timeout. So the responder repeats the NAK a few times: first after four times the usual repair
+ * time, then each time after twice the previous interval.
  */
 #define REPEAT_MIN_NS   100000
 #define REPEAT_FIRST_NS 1000000  /* while repair_ns is unknown */
-#define REPAIR_MAX_NS   25000000 /* that repeated NAKs lead to */
-/* Wait of the responder that suspects a loss. A peer that knows of the loss, or of an absence,
- * repeats its requests sooner, and needs no NAK. The NAK may be lost, so the responder sends it
- * once more. */
+#define REPAIR_MAX_NS   25000000 /* greatest repair_ns after repeated NAKs, ns */
+/* Time that a responder which suspects a loss waits before it sends a NAK. A peer that knows of the
+ * loss, or of an absence, repeats its requests sooner, and needs no NAK. The NAK may be lost too,
+ * so the responder sends a second one. */
 #define SUSPICION_NS       3000000
 #define SUSPICION_AGAIN_NS (4 * SUSPICION_NS)
 
@@ -48,7 +48,7 @@ static void send_gap_nak(struct urxe_qp *qp)
 		timer_set(&dev->timers, &qp->gap_timer, dev->now + repeat_ns(gap));
 }
 
-/* Sends the NAK of a gap that exists since `since` now, or sets the timer for it. */
+/* For a gap that exists since `since`: sends its NAK now, or sets the timer for it. */
 static void wait_for_gap(struct urxe_qp *qp, uint64_t since)
 {
 	struct urxe_dev *dev = qp->dev;
@@ -62,8 +62,8 @@ static void wait_for_gap(struct urxe_qp *qp, uint64_t since)
 		timer_set(&dev->timers, &qp->gap_timer, due);
 }
 
-/* Whether psn_gap_suspect has started the gap timer. It gives `repeats` a value that no other gap
- * has while its timer runs. */
+/* Whether psn_gap_suspect has started the gap timer: only then is `repeats` PSN_GAP_REPEATS while
+ * the timer runs. */
 static bool is_suspicion(const struct urxe_qp *qp)
 {
 	return qp->resp.gap.asked && qp->resp.gap.repeats == PSN_GAP_REPEATS &&
@@ -135,18 +135,18 @@ void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 
-	/* Only its timeout makes the peer repeat this message from the first packet
-	 * (responder/resume.h). */
+	/* Only the peer's timeout makes the peer repeat this message from its first packet
+	 * (responder/resume.h): a NAK would prevent that. */
 	if (qp->resp.message == RESP_UNKNOWN)
 		return;
-	/* The last repeat of the gap's NAK, or the requested packet, may have been lost. */
+	/* The last NAK of the gap, or the packet that it requested, may have been lost. */
 	if (qp->resp.in_gap && gap->asked && !timer_armed(&qp->gap_timer)) {
 		gap->asked = false;
 		send_gap_nak(qp);
 		return;
 	}
-	/* After an RNR NAK a sequence NAK would make the peer repeat its request too early, and use
-	 * up an RNR retry. */
+	/* No NAK while a gap's timer runs or a NAK is due or sent. After an RNR NAK a sequence NAK
+	 * would make the peer repeat its request too early, and use up an RNR retry. */
 	if (qp->resp.in_gap || qp->resp.nak || qp->resp.nak_sent)
 		return;
 	qp->resp.in_gap = true;
@@ -160,14 +160,14 @@ void psn_gap_time_out(struct urxe_qp *qp)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 
-	/* is_suspicion() would be false, because a timer that has fallen due is not armed any more.
-	 */
+	/* Not is_suspicion(): that is false here, because a timer that has fallen due is not armed
+	 * any more. */
 	if (!gap->asked || gap->repeats < PSN_GAP_REPEATS) {
 		send_gap_nak(qp);
 		return;
 	}
-	/* A peer that still gets responses may wait with its requests for them, and would send
-	 * these just when the NAK behind the responses arrives. */
+	/* A peer that still gets responses may wait for them before it sends requests. It would
+	 * send these just when the NAK, which follows the responses, arrives. */
 	if (qp->resp.res_pending) {
 		timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_NS);
 		return;
@@ -183,10 +183,11 @@ void psn_gap_time_out(struct urxe_qp *qp)
 }
 
 /*
- * A gap was filled after a repeated NAK, `took` after the last one. Nobody knows which NAK the peer
- * has answered. If its repairs have become slower than the first repeat, none would ever be
- * measured, so the repeats of the next gap come later: by little if `took` is usual, because then
- * an earlier NAK or its packet was probably lost.
+ * A gap was filled after a repeated NAK, `took` after the last one. The responder cannot know which
+ * of the NAKs the peer has answered, so it measures no repair time. If the peer's repairs have
+ * become slower than the first repetition, that would never end. So the repetitions for the next
+ * gap come later: a little if `took` is usual, because then an earlier NAK or its packet was
+ * probably lost.
  */
 static void lengthen_repair_time(struct psn_gap *gap, uint64_t took)
 {
@@ -200,7 +201,7 @@ static void learn_repair_time(struct psn_gap *gap, uint64_t took)
 {
 	if (gap->repeats)
 		lengthen_repair_time(gap, took);
-	else if (took <= repeat_ns(gap)) /* else a stop of the process: the NAK was due again */
+	else if (took <= repeat_ns(gap)) /* else the process was stopped: the NAK was due again */
 		gap->repair_ns = gap->repair_ns ? (7 * gap->repair_ns + took) / 8 : took;
 }
 

@@ -25,9 +25,9 @@ static void start_response(struct build *b, struct urxe_qp *qp, struct urxe_fram
 }
 
 /*
- * The syndrome of an ACK. A SRQ gives no credits (IBA 9.7.7.2.5), and neither does a responder
- * whose MSN is a guess, because credits count from the MSN. The receive request of a message in
- * progress counts until the MSN covers the message.
+ * The syndrome of an ACK. A SRQ gives no credits (IBA 9.7.7.2.5). Nor does a responder that does
+ * not know its MSN after a take-over from an HCA, because credits count from the MSN. The receive
+ * request of a message in progress counts as free until the MSN covers the message.
  */
 static uint8_t ack_syndrome(const struct urxe_qp *qp)
 {
@@ -56,10 +56,8 @@ static uint8_t read_operation(const struct resp_resource *res)
 	return last ? URXE_OP_READ_RESPONSE_LAST : URXE_OP_READ_RESPONSE_MIDDLE;
 }
 
-/*
- * The region was deregistered during the READ: the NAK replaces the response. A duplicate is
- * dropped instead, because its requester has had the answer before the key was withdrawn.
- */
+/* The region was deregistered during the READ: a NAK replaces the response. If the READ is a
+ * duplicate, drops it instead: its requester got the data before the key was withdrawn. */
 static void fail_read(struct urxe_qp *qp, struct resp_resource *res)
 {
 	uint32_t psn = res->next_psn;
@@ -168,10 +166,8 @@ static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
 		resp_ack_again(qp);
 }
 
-/*
- * The PSN is never that of a READ or an atomic, which only their responses answer. If the response
- * was lost, Linux' rxe would take the ACK for it, and complete the READ without data.
- */
+/* The ACK's PSN is never that of a READ or an atomic, which only their responses answer. If such a
+ * response was lost, Linux' rxe would take the ACK for it, and complete the READ without data. */
 static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	uint8_t syndrome;
@@ -184,7 +180,7 @@ static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
 	frame->acknowledges = true;
 }
 
-/* Whether a NAK is due. The ACK of resp_nak_without_gap goes before the NAK. */
+/* Whether a NAK is due and no ACK goes before it, as the ACK of resp_nak_without_gap does. */
 static bool nak_is_next(const struct urxe_qp *qp)
 {
 	const bool without_gap = qp->resp.nak == AETH_NAK_PSN_SEQUENCE && !qp->resp.nak_sent;
@@ -192,7 +188,7 @@ static bool nak_is_next(const struct urxe_qp *qp)
 	return qp->resp.nak && !(without_gap && qp->resp.ack_due);
 }
 
-/* Responses go in the order of the requests: ACKs after READ responses (IBA 9.7.5.1.1). */
+/* Sends responses in the order of the requests: ACKs after READ responses (IBA 9.7.5.1.1). */
 bool resp_output(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	struct resp_resource *res;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The slot i places younger. */
+/* The slot that is i places younger than `slot`. */
 static uint32_t slot_behind(const struct urxe_qp *qp, uint32_t slot, uint32_t i)
 {
 	return (slot + i) & (qp->resp.n_resources - 1u);
@@ -30,8 +30,8 @@ struct resp_resource *resource_new(struct urxe_qp *qp)
 	if (!qp->resp.n_resources)
 		return NULL;
 	res = resource_at(qp, 0);
-	/* The response to a duplicate may be dropped: a peer that sends new requests has got the
-	 * first response. */
+	/* The response to a duplicate may be dropped: a peer that sends new requests has the first
+	 * response. */
 	if (res->pending && res->repeated)
 		resource_clear_pending(qp, res);
 	return res->pending ? NULL : res;
@@ -80,7 +80,7 @@ static bool range_includes_part(const struct urxe_qp *qp, uint32_t psn, uint32_t
 	       urxe_psn_diff(end_of_part(qp, part), end_psn) <= 0;
 }
 
-/* Whether a queued part includes the whole of `part`. */
+/* Whether one of the parts that wait includes the whole of `part`. */
 static bool is_part_queued(const struct urxe_qp *qp, const struct resp_resource *res,
 			   const struct resp_repeat *part)
 {
@@ -91,7 +91,7 @@ static bool is_part_queued(const struct urxe_qp *qp, const struct resp_resource 
 	return false;
 }
 
-/* Drops the parts that the response in progress includes. */
+/* Drops the waiting parts that the response in progress includes. */
 static void drop_included(const struct urxe_qp *qp, struct resp_resource *res)
 {
 	uint8_t n = 0;
@@ -107,15 +107,15 @@ bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 {
 	const struct resp_repeat part = {psn, length};
 	/* The response in progress will still send this part: the response is slow, and the peer
-	 * has sent its request again as a probe. */
+	 * has repeated its request as a probe. */
 	const bool is_unsent =
 		res->pending && range_includes_part(qp, res->next_psn, res->end_psn, &part);
 
 	if (!res->pending || end_of_part(qp, &part) == res->end_psn) {
 		/*
-		 * The part ends where the response ends: restart the response at psn. A first
-		 * response that is still due stays one (`repeated` is false): the peer cannot have
-		 * its last packet, so fail_read() answers a fault with a NAK.
+		 * The part ends where the response in progress ends: the response starts again at
+		 * psn. If it is the original response, it stays so (`repeated` is false): the peer
+		 * does not have its last packet yet, so fail_read() answers a fault with a NAK.
 		 */
 		res->repeated |= !res->pending;
 		resource_answer_read(qp, res, psn, length);
@@ -136,8 +136,8 @@ void resource_repeat_newest(struct urxe_qp *qp)
 
 	if (!res || res->pending)
 		return;
-	/* start_psn is that of the original response, so the packet has the same opcode as before.
-	 */
+	/* start_psn is that of the original response, so that the packet has the same opcode as
+	 * before. */
 	res->start_psn = res->first_psn;
 	res->next_psn = res->end_psn = res->last_psn;
 	res->end = res->length;
@@ -159,8 +159,9 @@ void resource_answered(struct urxe_qp *qp, struct resp_resource *res)
 }
 
 /*
- * The PSN of the last ACK is more than half the PSN space old: the peer has received that ACK. No
- * READ is long enough to skip the half in which this is detected.
+ * ack_psn is more than half the PSN space behind resp.psn: the peer has that ACK, and would take
+ * its repetition for an ACK of a future PSN. No READ has enough PSNs to pass over the half in which
+ * resource_keep detects this.
  */
 static void mark_ack_past(struct responder *resp)
 {
@@ -173,7 +174,7 @@ void resource_keep_slot(struct urxe_qp *qp, struct resp_resource *res)
 	struct responder *resp = &qp->resp;
 
 	res->kept = true;
-	/* The slot is the youngest now, and not pending yet. */
+	/* The slot becomes the youngest one, and is not pending yet. */
 	if (resp->res_next == resp->res_oldest)
 		resp->res_next = slot_behind(qp, resp->res_next, 1);
 	resp->res_oldest = slot_behind(qp, resp->res_oldest, 1);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Responder resources: READ, atomic, FLUSH and ATOMIC WRITE requests, kept for their response and
- * for answers to duplicates (IBA volume 1, 9.7.5.1.5).
- */
+/* Responder resources: READ, atomic, FLUSH and ATOMIC WRITE requests, kept until their response is
+ * sent, and to answer duplicates (IBA volume 1, 9.7.5.1.5). */
 #ifndef URXE_RESPONDER_RESP_RESOURCES_H
 #define URXE_RESPONDER_RESP_RESOURCES_H
 
@@ -21,9 +19,9 @@ static inline uint8_t resource_slots(uint8_t max_dest_rd_atomic)
 	return max_dest_rd_atomic ? (uint8_t)ring_slots(max_dest_rd_atomic) : 0;
 }
 
-/* The oldest slot, to be overwritten; a response to a duplicate that is due from it is dropped.
- * NULL: the slot's first response is still due, or the QP has no slots, so the peer has more
- * requests outstanding than allowed. */
+/* The oldest slot, which the caller overwrites. If a response to a duplicate is due from the slot,
+ * drops that response. NULL: the slot's first response is still due, or the QP has no slots, so the
+ * peer has more requests outstanding than allowed. */
 struct resp_resource *resource_new(struct urxe_qp *qp);
 /* Accepts the expected request, which the caller has put into the slot: moves the expected PSN on
  * by n_packets and the MSN by 1, and makes the slot the youngest. */
@@ -42,9 +40,9 @@ void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length);
 /*
- * If the newest executed request is one that is kept here, and no part of its response is due,
- * makes the last packet of the response due again. If the peer lacks earlier packets of the
- * response, this packet is an implied NAK to the peer (IBA 9.7.5.2.8).
+ * If the newest executed request is kept here, and no part of its response is due, makes the last
+ * packet of the response due again. If the peer lacks earlier packets of the response, this packet
+ * is an implied NAK to the peer (IBA 9.7.5.2.8).
  */
 void resource_repeat_newest(struct urxe_qp *qp);
 /* The last packet of the response was sent: makes the next repeated part due, if there is one. */
@@ -57,10 +55,10 @@ struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn);
  * while a response is due, -ENOMEM. */
 int resource_copy(const struct urxe_qp *qp, uint8_t max_dest_rd_atomic,
 		  struct resp_resource **resources);
-/* Puts the result of resource_copy in the place of the QP's own; sets attr.max_dest_rd_atomic. */
+/* Puts the result of resource_copy in place of the QP's slots; sets attr.max_dest_rd_atomic. */
 void resource_install(struct urxe_qp *qp, uint8_t max_dest_rd_atomic,
 		      struct resp_resource *resources);
-/* The oldest request whose response is due; NULL: none is. */
+/* The oldest request whose response is due; NULL: there is none. */
 struct resp_resource *resource_next_pending(struct urxe_qp *qp);
 
 #endif

@@ -18,8 +18,8 @@
 #include "wire/aeth.h"
 #include "wire/header_fields.h"
 
-/* Reports COMM_EST, once, while the QP is in RTR. Called only after the QP has executed a packet:
- * other packets may come from an earlier connection. */
+/* Reports COMM_EST, once, while the QP is in RTR. Called only after the QP has executed a packet: a
+ * packet that is not executed may belong to an earlier connection. */
 static void report_established(struct urxe_qp *qp)
 {
 	if (qp->attr.state != URXE_QPS_RTR || qp->resp.comm_est)
@@ -104,9 +104,9 @@ static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 
 /* --- Unreliable connection and datagram. */
 
-/* Ends the UC message in progress. With an SRQ the receive request completes in error (IBA 9.9.3,
- * class E): if it did not, this QP would keep a request that other QPs need. Without an SRQ, the
- * next message uses the receive request. */
+/* Ends the UC message in progress. With an SRQ the message's receive request completes in error
+ * (IBA 9.9.3, class E), because other QPs need it. Without an SRQ, the next message uses the
+ * receive request. */
 static void give_up_message(struct urxe_qp *qp)
 {
 	qp->resp.message = RESP_NONE;
@@ -122,7 +122,7 @@ static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 
 	if (p->psn != qp->resp.psn || flags & URXE_OPF_START) {
 		give_up_message(qp);
-		/* The CQ was full: give_up_message() has failed the QP. */
+		/* The CQ was full, so give_up_message() has failed the QP. */
 		if (qp->attr.state == URXE_QPS_ERR)
 			return;
 	}
@@ -145,8 +145,8 @@ static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		AETH_TYPE(syndrome) == AETH_RNR_NAK ? URXE_DROP_NO_RECV : URXE_DROP_BAD_REQUEST);
 }
 
-/* The 40 bytes in front of a datagram: the GRH or IPv6 header, or IPv4's in the last 20
- * (A17.4.5.2). */
+/* Fills in the 40 bytes in front of a datagram: the GRH or IPv6 header, or the IPv4 header in the
+ * last 20 bytes (A17.4.5.2). */
 static void fill_grh(uint8_t grh[URXE_GRH_LEN], const struct urxe_packet *p)
 {
 	uint32_t len = p->net == URXE_NET_IPV4 ? IPV4_LEN : IPV6_LEN;
@@ -164,8 +164,8 @@ static bool place_datagram(struct urxe_qp *qp, const struct urxe_packet *p)
 	       resp_scatter(qp, URXE_GRH_LEN, p->payload, p->payload_len);
 }
 
-/* A datagram longer than the path MTU or the receive buffer is dropped; the buffer stays posted,
- * in an SRQ for all its QPs. */
+/* Drops a datagram that is longer than the path MTU or the receive buffer. The receive request
+ * stays posted, in an SRQ for all its QPs. */
 static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	struct urxe_wc wc = {

@@ -13,13 +13,14 @@
 #include "responder/resp_resources.h"
 
 /* Sets the message in progress: a SEND that has arrived up to `psn`, or none if the next message
- * begins there. False: the SEND has no known receive request, or does not fit it. */
+ * begins there. False: the engine does not know the SEND's receive request, or the SEND is too long
+ * for it. */
 static bool continue_counted(struct urxe_qp *qp, uint32_t psn)
 {
 	struct responder *resp = &qp->resp;
 	const uint32_t packets = (psn - resp->psn) & URXE_PSN_MASK;
 
-	/* The oldest request of a SRQ need not be that of the message. */
+	/* The message may have taken another request of a SRQ than the oldest. */
 	if (packets && !qp->rq->qp && !resp->has_wqe)
 		return false;
 	if (packets && !hold_recv(qp))
@@ -41,7 +42,7 @@ void resume_start(struct urxe_qp *qp, uint32_t psn, bool counted)
 		resp->message = RESP_UNKNOWN;
 	resp->psn = psn;
 	resp->resume = (struct resume){.psn = psn};
-	/* The PSN before may be that of a READ, which no ACK may name. */
+	/* psn - 1 may be that of a READ, which no ACK may name. */
 	resp->ack_psn = urxe_psn_add(psn, URXE_PSN_MASK);
 	resp->ack_msn = resp->resumed ? RESP_ACK_PAST : resp->msn;
 }
@@ -70,7 +71,8 @@ static void handle_complete(struct urxe_qp *qp, const struct urxe_packet *p, uin
 
 /* --- SENDs. */
 
-/* Places the payload once more. A receive request that does not fit belongs to a later message. */
+/* Places the payload of a repeated SEND packet. If it does not fit the receive request, that
+ * request belongs to a later message. */
 static void place_send_again(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	struct responder *resp = &qp->resp;
@@ -104,8 +106,8 @@ static uint32_t last_psn(const struct urxe_qp *qp, const struct urxe_packet *p, 
 }
 
 /* A repeated first packet, before the expected PSN. True: its message is the one in progress, and
- * starts anew. False: the packet is answered, or counted as dropped; the payload of the first
- * packet of a longer SEND is placed once more. */
+ * starts anew. False: this function has answered the packet, or counted it as dropped. If it begins
+ * a longer SEND, its payload is placed again. */
 static bool start_again(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	struct responder *resp = &qp->resp;
@@ -163,7 +165,7 @@ bool resume_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t fl
 	return false;
 }
 
-/* --- READs. A repeated one may be a part of the original. */
+/* --- READs. A repeated READ may be a part of the original. */
 
 bool resume_read(struct urxe_qp *qp, const struct urxe_packet *p)
 {

@@ -73,7 +73,8 @@ int idmap_add(struct idmap *map, uint32_t id, void *object)
 	return 0;
 }
 
-/* Moves later entries of the probe sequence back, so that no search ends at the free slot. */
+/* Also moves later entries of the probe sequence back, so that no search for them ends at the free
+ * slot. */
 void idmap_remove(struct idmap *map, uint32_t id)
 {
 	uint32_t hole = idmap_home(map, id), i;

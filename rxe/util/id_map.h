@@ -30,8 +30,8 @@ void idmap_remove(struct idmap *map, uint32_t id);
 void idmap_replace(struct idmap *map, uint32_t id, void *object);
 /*
  * To empty a map: returns any object, which the caller removes before the next call; NULL if the
- * map is empty. *at starts at 0. Slots before *at stay free: a removal fills its slot only from
- * slots behind it.
+ * map is empty. *at is 0 at first. Slots before *at stay free, because a removal fills its slot
+ * only from slots behind it.
  */
 void *idmap_any(const struct idmap *map, uint32_t *at);
 

@@ -30,10 +30,10 @@ static inline void store_word(uint8_t *dst, const uint8_t *src, uint64_t size)
 }
 
 /*
- * Copies n bytes, at least 1. Programs poll the last byte or the last word of a message, and stores
- * of one memcpy may become visible in any order. So the last 8 bytes are stored after all earlier
- * stores of this thread, those of earlier messages included, and the last word after the rest of
- * these 8.
+ * Copies n bytes, at least 1. Programs poll the last byte or the last word of a message, but the
+ * stores of one memcpy may become visible in any order. So this function stores the last 8 bytes
+ * after all earlier stores of this thread, also those of earlier messages. Of these 8 bytes it
+ * stores the last word last.
  */
 static inline void copy_last_bytes_last(uint8_t *dst, const uint8_t *src, uint64_t n)
 {

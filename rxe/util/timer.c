@@ -8,8 +8,8 @@
 #include <rxe/rxe.h>
 
 #define ROOM_MIN 16
-/* Entries of each run, beside a heap of `room` timers: a QP has four timers, of which usually one
- * is armed. If a run is full, timers go to the heap. */
+/* Entries of each run if the heap has room for `room` timers: a QP has four timers, of which
+ * usually one is armed. If a run is full, timers go to the heap. */
 #define RUN_ROOM(room) ((room) / 4)
 /* Timers of a run are prefetched this many entries ahead. */
 #define AHEAD 8
@@ -66,7 +66,7 @@ static bool run_add(struct timers *timers, uint32_t number, struct timers_entry 
 	return true;
 }
 
-/* Removes empty entries at the end of the run; pop_due() skips those at the front. */
+/* Removes empty entries from the end of the run; pop_due() skips those at the front. */
 static void run_leave(struct timers *timers, struct timer_run *run, uint32_t index)
 {
 	run_at(timers, run, index)->timer = NULL;
@@ -198,7 +198,8 @@ static uint32_t find_earliest(const struct timers *timers, uint64_t *queued)
 	return number;
 }
 
-/* Removes the first timer of a run or of the heap; NULL: the entry is empty. */
+/* Removes the first entry of a run or of the heap, and returns its timer; NULL: the entry is
+ * empty. */
 static struct timer *take_first(struct timers *timers, uint32_t number)
 {
 	struct timer *timer =
@@ -235,7 +236,7 @@ struct timer *timers_pop(struct timers *timers, uint64_t now)
 
 /* --- Layout. */
 
-/* The entry at this place. NULL: the place is behind the last one of the heap or run. */
+/* The entry at this place. NULL: the place is behind the last entry of the heap or run. */
 static const struct timers_entry *entry_at(const struct timers *timers, struct timers_place at)
 {
 	const struct timer_run *run;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Deadlines of QPs. Every acknowledgement moves a deadline later, which only stores the new time;
- * the timer is queued again when the old time falls due. So arming costs one store on the fast
- * path.
+ * Deadlines of QPs. Every acknowledgement moves a deadline to a later time, which only stores that
+ * time; the timer is queued again when the old time falls due. So arming costs one store on the
+ * fast path.
  *
- * Most deadlines are the same time from now, thus later than all before. Runs, FIFO rings, hold
- * these: with many QPs each operation touches one cache line. A binary heap, which touches a line
- * at each level, holds all others.
+ * Most deadlines are the same span from now, thus later than all earlier ones. Runs, which are FIFO
+ * rings, hold these: with many QPs each operation touches one cache line. A binary heap, which
+ * touches a cache line at each level, holds all others.
  */
 #ifndef URXE_UTIL_TIMER_H
 #define URXE_UTIL_TIMER_H
@@ -27,10 +27,8 @@ struct timers_entry {
 	struct timer *timer; /* NULL: the timer has left the run */
 };
 
-/*
- * A timer goes to the first run whose last entry is not later than the timer. The first run gets
- * most new deadlines; the other runs get deadlines that are earlier than that run's last one.
- */
+/* A timer goes to the first run whose last entry is not later than the timer. The first run gets
+ * most new deadlines; the other runs get deadlines that are earlier than its last entry. */
 #define TIMER_RUNS 3
 
 /* A ring in the order of times; indices are free-running. */
@@ -40,7 +38,7 @@ struct timer_run {
 };
 
 struct timers {
-	uint64_t next; /* no later than the earliest deadline */
+	uint64_t next; /* at most the earliest deadline */
 	struct timer_run runs[TIMER_RUNS];
 	struct timers_entry *heap; /* followed by the rings of the runs */
 	uint32_t n;                /* timers in the heap */
@@ -61,10 +59,10 @@ void timer_remove(struct timers *timers, struct timer *timer);
 struct timer *timers_pop(struct timers *timers, uint64_t now);
 
 /*
- * The layout of the queue decides in which order timers fire that are due at the same time, so a
- * replay restores the layout. timers_place iterates over the places of the heap, then of each run:
- * *place is {0} at first, and each call moves it on. It sets *entry to the contents of the place;
- * its timer is NULL if that timer was removed from the run. False: there are no more places.
+ * The order of timers that are due at the same time depends on the layout of the queue, so a replay
+ * restores the layout. timers_place iterates over the places of the heap, then of each run: *place
+ * is {0} at first, and each call moves it on. It sets *entry to the contents of the place; its
+ * timer is NULL if that timer was removed from the run. False: there are no more places.
  */
 struct timers_place {
 	uint32_t number; /* of the heap (0), or of a run (1 on) */
@@ -72,15 +70,15 @@ struct timers_place {
 };
 bool timers_place(const struct timers *timers, struct timers_place *place,
 		  struct timers_entry *entry);
-/* Empties the queue, and disarms no timer: the caller puts armed ones back by timers_put. */
+/* Empties the queue without disarming timers: the caller puts armed ones back by timers_put. */
 void timers_clear(struct timers *timers);
 /*
  * Adds a timer to the heap or run of that timers_place.number, as if it was queued for the time
  * `queued`. False: no room, no such run, an entry of the run is later, or the timer is queued.
  */
 bool timers_put(struct timers *timers, uint32_t number, struct timer *timer, uint64_t queued);
-/* As timers_put, for an empty entry in place of a removed timer, so that a repeated run fills as
- * early as the recorded one. */
+/* As timers_put, for an empty entry in place of a removed timer: a replayed run then becomes full
+ * when the recorded one did. */
 bool timers_put_empty(struct timers *timers, uint32_t number, uint64_t queued);
 /* Queues the timer if it is armed and timers_put has not queued it. */
 void timers_put_armed(struct timers *timers, struct timer *timer);

@@ -26,8 +26,8 @@ uint64_t aeth_rnr_ns(uint8_t code);
 
 /*
  * End-to-end credits: the number of receive requests that a responder has left (9.7.7.2.1). Codes 0
- * to 30 stand for 0 to 32,768: powers of two, and the numbers halfway between two of them.
- * aeth_credit_code rounds down.
+ * to 30 stand for 0 to 32,768: powers of two, and the numbers halfway between two consecutive
+ * powers. aeth_credit_code rounds down.
  */
 uint8_t aeth_credit_code(uint32_t n);
 uint32_t aeth_credits(uint8_t code);

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Packets of a QP that may leave as one UDP GSO packet (urxe_frame.continues), and how a peer tells
- * that it can receive such packets. packet_build.c, the requester and the responder use it.
+ * that it can receive such packets. packet_build.c, the requester and the responder use this
+ * header.
  *
- * When the kernel cuts a UDP GSO packet into segments, it counts the IPv4 identification up, and
- * the ICRC covers that field. So the packets of a run have identifications that count up, and
- * equal lengths; only the last may be shorter.
+ * When the kernel cuts a UDP GSO packet into segments, it increments the IPv4 identification for
+ * each segment, and the ICRC covers that field. So the packets of a run have consecutive
+ * identifications, and equal lengths; only the last may be shorter.
  *
  * A peer that cannot receive UDP GSO packets would lose whole runs. So a device that can receive
  * them (urxe_dev_set_gso) marks its ACKs and READ requests: it sets the IPv4 identification to
  * GSO_MARK_IPV4, or the IPv6 flow label to GSO_MARK_IPV6 if the path sets no flow label. Devices
  * without UDP GSO ignore both fields. A QP builds runs only if its peer's newest ACK or READ
- * request has the mark. Retransmitted packets never belong to a run, nor do RoCEv1 packets: they
- * have no UDP header.
+ * request has the mark. Retransmitted packets never belong to a run, nor do RoCEv1 packets, because
+ * they have no UDP header.
  *
- * The receiver's kernel may join packets of runs that have one flow (GRO), and passes them to the
- * program whose QPN the first packet has. In IPv4 it joins only identifications that count up. IPv6
- * has none: so the packets of a connected QP whose path sets no flow label have one made of the
- * destination QPN, and runs to two programs are two flows unless both this label and the source
- * port are equal. All packets but the marked ones have that label, so that a network which spreads
- * by it keeps their order. Flow labels that paths set have to tell programs apart.
+ * The receiver's kernel may join packets of one flow (GRO) and pass them to one program, that of
+ * the first packet's QPN. In IPv4 the kernel joins only consecutive identifications. IPv6 has no
+ * identification. So the packets of a connected QP whose path sets no flow label get a label made
+ * of the destination QPN: runs to two programs are two flows unless both label and source port are
+ * equal. All packets but the marked ones have that label, so that a network which spreads flows by
+ * label keeps their order. An owner that sets flow labels in paths must use different ones for
+ * different programs.
  */
 #ifndef URXE_WIRE_GSO_RUN_H
 #define URXE_WIRE_GSO_RUN_H
@@ -34,7 +36,7 @@
 #define GSO_MARK_IPV4 0x7578
 #define GSO_MARK_IPV6 0x57578u
 
-/* Limits of the kernel: segments, and bytes with the headers. */
+/* Limits of the kernel for one UDP GSO packet: number of segments, and bytes with the headers. */
 #define GSO_RUN_PACKETS 64
 #define GSO_RUN_BYTES   65000u
 
@@ -47,7 +49,7 @@ struct gso_run {
 	const struct header_template *header;
 	uint32_t len; /* of each packet but the last, from the BTH to the ICRC */
 	uint32_t packets;
-	bool ended; /* by a shorter packet */
+	bool ended; /* its last packet was shorter */
 };
 
 /*

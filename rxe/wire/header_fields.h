@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Big-endian fields at any alignment, and the header lengths of the wire. */
+/* Access to big-endian fields at any alignment, and the lengths of headers on the wire. */
 #ifndef URXE_WIRE_HEADER_FIELDS_H
 #define URXE_WIRE_HEADER_FIELDS_H
 

@@ -14,7 +14,7 @@
 
 #include "wire/header_fields.h"
 
-/* CRC-32 of eight bytes of ones: the state behind the absent LRH. */
+/* CRC-32 of eight bytes of ones, which stand for the absent LRH. */
 #define ICRC_SEED 0x2144df1cu
 
 static void mask_ipv4(uint8_t *ip)

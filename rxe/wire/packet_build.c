@@ -11,7 +11,8 @@
 #include "wire/icrc.h"
 
 #define DEFAULT_HOP_LIMIT 64
-/* Entropy for ECMP stays in the dynamic ports (RFC 6335; A17.3.2 leaves it to the sender). */
+/* First UDP source port: the dynamic ports (RFC 6335) hold the entropy for ECMP, which A17.3.2
+ * leaves to the sender. */
 #define UDP_SPORT_FIRST    0xc000
 #define IPV4_DONT_FRAGMENT 0x40
 
@@ -21,10 +22,11 @@ static uint8_t hop_limit_of(const struct urxe_path *path)
 }
 
 /*
- * The UDP source port. As Linux does (rdma_get_udp_sport), it is made of the flow label, or without
- * a label of the product of both QPNs, so both directions of a connection have the same port. The
- * first QPNs of processes are multiples of 4,096 (verbs/session/qpn_lease.c). So unlike Linux this
- * function hashes the product: its low bits, by which bonds choose a path, would all be 0.
+ * The UDP source port, made of the flow label as in Linux (rdma_get_udp_sport). Without a label it
+ * is made of the product of both QPNs, so both directions of a connection have the same port.
+ * Unlike Linux this function hashes the product: the first QPNs of processes are multiples of 4,096
+ * (verbs/session/qpn_lease.c), so the product's low bits, by which bonds choose a path, would all
+ * be 0.
  */
 static uint16_t udp_sport(const struct urxe_path *path, uint32_t qpn, uint32_t remote_qpn)
 {
@@ -110,7 +112,8 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 	if (path->sgid_index >= URXE_MAX_GIDS || !dev->gids[path->sgid_index].valid)
 		return false;
 	src = &dev->gids[path->sgid_index];
-	/* The ECN field tells whether the sender reacts to marks (RFC 3168, 5); RoCEv1 has none. */
+	/* The ECN field tells whether the sender reacts to marks (RFC 3168, 5). RoCEv1 has no such
+	 * field. */
 	if (!src->v1)
 		traffic_class = (uint8_t)((traffic_class & ~ECN_MASK) |
 					  (dev->dcqcn.enabled ? ECN_ECT0 : ECN_NOT_ECT));
@@ -180,7 +183,7 @@ static void put_ipv4_length(uint8_t *ip, uint32_t sum, uint16_t len, uint16_t id
 	put16(ip + 10, (uint16_t)~sum);
 }
 
-/* Completes the network headers for an L4 (or, with a GRH, BTH to ICRC) of len bytes. */
+/* Fills in the lengths of the network headers for `len` bytes behind the L3 header. */
 static void put_lengths(uint8_t *l3, const struct header_template *h, uint16_t len,
 			uint16_t identification)
 {
@@ -234,7 +237,7 @@ static uint16_t identification_of(struct build *b, uint32_t len)
 	return b->run ? join_run(b, len) : 0;
 }
 
-/* Fills in the lengths, and copies the headers to the frame if they are not there. */
+/* Fills in the lengths, and copies the headers to the frame unless they were built there. */
 static void complete_headers(struct build *b, uint32_t payload_len)
 {
 	uint32_t pad = pad_len(payload_len);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Builds packets: headers, payload, pad and ICRC. Requester, responder and CNPs use it. */
+/* Builds packets: headers, payload, pad and ICRC. Requester, responder and cnp.c use these
+ * functions. */
 #ifndef URXE_WIRE_PACKET_BUILD_H
 #define URXE_WIRE_PACKET_BUILD_H
 
@@ -29,19 +30,19 @@ struct gso_run;
 struct build {
 	struct urxe_frame *frame;
 	const struct header_template *header;
-	uint8_t *start;      /* of the headers: `first`, or the frame if it gets no ICRC */
-	uint8_t *bth;        /* behind `start` */
-	uint8_t *ext;        /* where the next extended header goes, behind `bth` */
-	uint8_t *payload;    /* in the frame, behind the headers */
-	uint32_t headers;    /* length of all headers, bytes */
+	uint8_t *start;   /* start of the headers: in `first`, or in the frame if it gets no ICRC */
+	uint8_t *bth;     /* behind `start` */
+	uint8_t *ext;     /* where the next extended header goes, behind `bth` */
+	uint8_t *payload; /* in the frame, behind the headers */
+	uint32_t headers; /* length of all headers, bytes */
 	struct gso_run *run; /* set by build_allow_gso; NULL: the packet belongs to no run */
 	bool gso_mark;       /* the packet has no payload, and gets the mark of gso_run.h */
 	/*
-	 * If the frame gets an ICRC: a copy of the headers and of the first bytes of the payload,
-	 * in which the ICRC masks fields. The frame may be in cache lines of another core, so these
-	 * bytes are only written there. The headers of a frame without ICRC are built in the frame
-	 * itself: a copy from `first` would load what smaller stores have just written, which waits
-	 * until these stores have completed.
+	 * If the frame gets an ICRC: a copy of the headers and of the payload's first bytes, in
+	 * which the ICRC masks fields. Another core may have the frame's cache lines, so these
+	 * bytes of the frame are only written, not read. A frame without ICRC gets its headers in
+	 * place: a copy from `first` would load bytes that smaller stores have just written, and so
+	 * wait for these stores to complete.
 	 */
 	uint8_t first[ETH_LEN + VLAN_LEN + ICRC_FIRST];
 };

@@ -149,7 +149,8 @@ static bool is_tag(uint16_t ethertype)
 	return ethertype == ETHERTYPE_VLAN || ethertype == ETHERTYPE_SVLAN;
 }
 
-/* Frames with two tags or a provider's tag: URXE_DROP_DOUBLE_VLAN for RoCE, or NOT_ROCE. */
+/* Frames with two tags or a provider's tag: returns URXE_DROP_DOUBLE_VLAN if they are RoCE, else
+ * URXE_DROP_NOT_ROCE. */
 static enum urxe_drop parse_double_tagged(struct urxe_packet *p, struct cursor *c,
 					  uint16_t ethertype)
 {
@@ -227,8 +228,8 @@ static const uint8_t *parse_extended(struct urxe_packet *p, const uint8_t *at, u
 	return at;
 }
 
-/* Parses the BTH, the extended headers and the payload; `end` is the end by the IP or GRH length.
- */
+/* Parses the BTH, the extended headers and the payload; `end`: the packet's end by the IP or GRH
+ * length. */
 static enum urxe_drop parse_transport(struct urxe_packet *p, const uint8_t *bth, const uint8_t *end)
 {
 	const struct urxe_opcode_info *info;
