@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Creation of the manager, and its timers. */
+/* Creation and destruction of the manager, and the timers of its connections. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ void cm_report_no_answer(struct cm_conn *conn, uint64_t now)
 		cm_tell(conn, CM_EVENT_SIDR_ERROR, NULL);
 		cm_enter_idle(conn);
 		break;
-	default: /* CM_DREQ_SENT: no other state waits for an answer */
+	default: /* CM_DREQ_SENT; in other states no answer is awaited */
 		cm_tell(conn, CM_EVENT_DREQ_ERROR, NULL);
 		cm_enter_timewait(conn, now);
 		break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Calls of the owner of a connection. */
+/* Functions that the owner of a connection calls. */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -150,8 +150,8 @@ static void send_rej(struct cm_conn *conn, uint16_t reason, struct cm_mad *mad)
 	cm_post(conn, mad);
 }
 
-/* Sends the REJ of our own REQ, which has no answer yet, and ends the connection: the peer knows
- * the request by our GUID and ID only. `mad` may have private data. */
+/* Withdraws our own REQ, which has no REP yet, by a REJ, and ends the connection. The peer knows
+ * the request only by our GUID and ID. `mad` may have private data. */
 static void withdraw_req(struct cm_conn *conn, struct cm_mad *mad)
 {
 	uint64_t guid = htobe64(conn->cm->ca_guid);
@@ -232,7 +232,7 @@ void cm_release(struct cm_conn *conn, uint64_t now)
 	}
 	conn->owned = false;
 	cm_enter_released(conn);
-	/* As a refusal without a listener, this one goes to the sender's MAC, if that is known: so
+	/* As a REJ without a listener, this refusal goes to the sender's MAC, if that is known: so
 	 * the owner need not resolve the source addresses of many requests. */
 	if (CM_IN(conn, CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT) | CM_S(SIDR_REQ_RCVD)))
 		path->has_mac = memcmp(path->mac, no_mac, sizeof(no_mac)) != 0;
@@ -249,7 +249,7 @@ void cm_release(struct cm_conn *conn, uint64_t now)
 	case CM_DREQ_RCVD: cm_disconnect(conn, now); break;
 	case CM_SIDR_REQ_RCVD: cm_sidr_answer(conn, &refusal); break;
 	case CM_DREQ_SENT:
-	case CM_TIMEWAIT: break; /* ends by its timer */
+	case CM_TIMEWAIT: break; /* the timer ends the connection */
 	default: cm_conn_free(conn); break;
 	}
 	cm_drop_released(cm);

@@ -8,7 +8,7 @@
 
 /* --- REQ */
 
-/* Answers a REQ, for which no connection is made, with a REJ. */
+/* Refuses a REQ by a REJ, without a connection. */
 static void refuse_req(struct cm *cm, const struct cm_path *path, const struct cm_mad *req,
 		       uint16_t reason)
 {
@@ -25,8 +25,8 @@ static void refuse_req(struct cm *cm, const struct cm_path *path, const struct c
 	cm->ops->send(cm->ctx, path, bytes);
 }
 
-/* A repeated REQ before the owner's answer gets an MRA; later messages are repeated by their timer.
- */
+/* Answers a repeated REQ with an MRA if the owner has not answered yet. The REP needs no repetition
+ * here: its timer repeats it. */
 static void answer_repeated_req(struct cm_conn *conn)
 {
 	struct cm_mad mra;
@@ -63,7 +63,7 @@ static void take_req(struct cm_conn *conn, const struct cm_mad *mad)
 	conn->channel.initiator_depth = req->responder_resources;
 	conn->channel.retry_count = req->retry_count;
 	conn->channel.rnr_retry_count = req->rnr_retry_count;
-	/* The sender has added its own ACK delay. */
+	/* The REQ's ACK timeout includes the ACK delay of the sender's device. */
 	conn->channel.ack_timeout = req->ack_timeout ? req->ack_timeout : CM_ACK_DELAY;
 	cm_know_peer(conn);
 	cm_enter_half_open(conn);
@@ -89,8 +89,9 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 	conn = cm_find_qpn(cm, path, mad->req.ca_guid, mad->req.qpn);
 	if (conn) {
 		/*
-		 * One of both sides has lost the state of a connection (IBA 12.9.8.3.1). A sender
-		 * that only claims the peer's address must not end the connection.
+		 * The sender or this side has lost the state of a connection (IBA 12.9.8.3.1). A
+		 * sender that only claims the peer's address must not end the connection, so its
+		 * MAC must be known.
 		 */
 		cm_count(cm, CM_COUNT_STALE);
 		refuse_req(cm, path, mad, CM_REJ_STALE);
@@ -236,7 +237,7 @@ static void on_rtu(struct cm *cm, const struct cm_path *path, const struct cm_ma
 /* --- REJ */
 
 /* The connection whose REQ the peer refuses; NULL: none. A peer that refuses a REQ may have no ID
- * for the connection; all other REJs have the IDs of both sides. */
+ * for the connection; the REJs of other messages have the IDs of both sides. */
 static struct cm_conn *find_refused(const struct cm *cm, const struct cm_path *path,
 				    const struct cm_rej *rej)
 {
@@ -245,8 +246,8 @@ static struct cm_conn *find_refused(const struct cm *cm, const struct cm_path *p
 	return conn && CM_IN(conn, CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD)) ? conn : NULL;
 }
 
-/* The connection that a REJ is about; NULL: none. A peer that gave up before our answer does not
- * know our ID, so the REJ has the peer's GUID. */
+/* The connection that a REJ is about; NULL: none. A peer that withdraws its REQ before our answer
+ * does not know our ID, so its REJ has its GUID. */
 static struct cm_conn *find_rejected(const struct cm *cm, const struct cm_path *path,
 				     const struct cm_rej *rej)
 {
@@ -261,9 +262,9 @@ static struct cm_conn *find_rejected(const struct cm *cm, const struct cm_path *
 	return cm_find_pair(cm, path, rej->remote_id, rej->local_id);
 }
 
-/* Whether the REJ can be the peer's. The REJ has the transaction ID of the REQ or REP that it
- * refuses. After a DREQ conn->tid is that of the DREQ: then both communication IDs, which are
- * random, have to match. */
+/* Whether the REJ can be the peer's. A REJ has the transaction ID of the REQ or REP that it
+ * refuses. In CM_DREQ_SENT, conn->tid is that of the DREQ instead: then both communication IDs,
+ * which are random, have to match. */
 static bool is_rejection(const struct cm_conn *conn, const struct cm_mad *mad)
 {
 	return CM_IN(conn, CM_S(DREQ_SENT)) ? mad->rej.remote_id == conn->local_id
@@ -273,8 +274,8 @@ static bool is_rejection(const struct cm_conn *conn, const struct cm_mad *mad)
 #define REJ_ENDS                                                                     \
 	(CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD) | CM_S(REP_SENT) | CM_S(MRA_REP_RCVD) | \
 	 CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT))
-/* States that a REJ ends by TIMEWAIT. ESTABLISHED: the peer ended a connection whose RTU it has not
- * received. */
+/* States from which a REJ leads to TIMEWAIT. ESTABLISHED: the peer ended a connection whose RTU it
+ * has not received. */
 #define REJ_DELAYS (CM_S(DREQ_SENT) | CM_S(REP_RCVD) | CM_S(MRA_REP_SENT) | CM_S(ESTABLISHED))
 
 static void on_rej(struct cm *cm, uint64_t now, const struct cm_path *path,
@@ -303,7 +304,8 @@ static void on_rej(struct cm *cm, uint64_t now, const struct cm_path *path,
 
 /* --- DREQ, DREP */
 
-/* Answers the DREQ of a connection that has ended here: the first DREP was lost. */
+/* Answers the DREQ of a connection that has ended here, because the peer has not got the first
+ * DREP. */
 static void answer_stray_dreq(struct cm *cm, const struct cm_path *path, const struct cm_mad *dreq)
 {
 	struct cm_mad mad = {
@@ -327,7 +329,7 @@ static void answer_dreq(struct cm_conn *conn, uint64_t now)
 	cm_enter_timewait(conn, now);
 }
 
-/* NULL: no connection, or one that has ended. */
+/* The connection of a DREQ; NULL: no connection, or one that has ended. */
 static struct cm_conn *find_of_dreq(const struct cm *cm, const struct cm_path *path,
 				    const struct cm_pair *dreq)
 {
@@ -363,7 +365,7 @@ static void on_dreq(struct cm *cm, uint64_t now, const struct cm_path *path,
 		conn->tid = mad->tid;
 		cm_tell(conn, CM_EVENT_DREQ, mad);
 		return;
-	case CM_DREQ_SENT: /* both sides sent a DREQ: each answers the other */
+	case CM_DREQ_SENT: /* both sides sent a DREQ, and each answers that of the other */
 		conn->tid = mad->tid;
 		cm_tell(conn, CM_EVENT_DREQ, mad);
 		answer_dreq(conn, now);
@@ -426,6 +428,6 @@ void cm_input(struct cm *cm, uint64_t now, const struct cm_path *path,
 	case CM_SIDR_REQ: cm_on_sidr_req(cm, path, &mad); break;
 	case CM_SIDR_REP: cm_on_sidr_rep(cm, path, &mad); break;
 	case CM_LAP:
-	case CM_APR: break; /* refused above */
+	case CM_APR: break; /* cm_mad_parse has refused these */
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Saves and restores connections, for the next daemon or for another host. */
+/* Saves and restores connections, for the next daemon of this host or for another host. */
 #include <errno.h>
 #include <string.h>
 

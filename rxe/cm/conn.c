@@ -24,8 +24,8 @@ uint64_t cm_draw(struct cm *cm)
 	return siphash_word(&cm->key, cm->drawn++);
 }
 
-/* --- Tables. Peers choose IDs and GUIDs, so the hash has a key: else a peer could choose numbers
- * that all hash into one bucket. */
+/* --- Tables. Peers choose IDs and GUIDs, so the hash has a secret key: else a peer could choose
+ * numbers that all hash into one bucket. */
 
 static uint32_t hash_bucket(const struct cm *cm, uint64_t a, uint32_t b)
 {
@@ -194,8 +194,8 @@ static void leave_released(struct cm_conn *conn)
 	conn->cm->n_released--;
 }
 
-/* Frees a released connection before its end, because more than CM_RELEASED_MAX are released. Sends
- * a DREQ that still waits for cm_tick now, and only once: else the peer would get none. */
+/* Frees a released connection before its end, because more than CM_RELEASED_MAX are released. If
+ * its DREQ still waits for cm_tick, sends the DREQ now, once: else the peer would get none. */
 static void drop_connection(struct cm_conn *conn)
 {
 	cm_count(conn->cm, CM_COUNT_CROWDED);
@@ -275,7 +275,8 @@ uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
 {
 	uint8_t timeout = lifetime + 1;
 
-	/* The exponent of the sum: the larger one, plus 1 if both are about equal. */
+	/* The exponent of the sum of both times: the larger exponent, plus 1 if they are about
+	 * equal. */
 	if (timeout >= ack_delay)
 		timeout += ack_delay + 1 >= timeout;
 	else

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Connections, and the tables that find the connection of a message. For the files of this folder:
- * one thread at a time uses a struct cm, and `now` is in nanoseconds, as in cm/cm.h.
- */
+/* Connections, and the tables that find the connection of a message. For the files of this folder.
+ * As in cm/cm.h, one thread at a time uses a struct cm, and `now` is in nanoseconds. */
 #ifndef URXE_CM_CONN_H
 #define URXE_CM_CONN_H
 
@@ -16,11 +14,12 @@
 #define CM_BUCKETS 4096u /* buckets of each table */
 /*
  * Most connections that their owner has released, and that wait for a DREP or the end of TIMEWAIT.
- * Of more, the manager frees the oldest. Else an owner that connects and releases without end could
- * use up all connections.
+ * If there are more, the manager frees the oldest. Else an owner that connects and releases without
+ * end could use up all connections.
  */
 #define CM_RELEASED_MAX 16384u
-/* All connections: each rdma_cm ID, of which there are 65,536, owns at most one. */
+/* Most connections: each of the 65,536 rdma_cm IDs owns at most one, and the others are
+ * released. */
 #define CM_CONNS_MAX (65536u + CM_RELEASED_MAX)
 
 struct cm_conn {
@@ -32,21 +31,22 @@ struct cm_conn {
 	uint32_t local_id;
 	uint32_t remote_id;
 	uint64_t remote_guid;
-	uint32_t local_qpn; /* as in cm_saved */
-	uint64_t tid;       /* of the request that is outstanding, or to be answered */
+	uint32_t local_qpn; /* QPN that a DREQ has to name; 0: any */
+	uint64_t tid;       /* transaction ID of the outstanding request, of either side */
 	struct cm_channel channel;
-	uint64_t timeout_ns; /* for an answer of the peer */
+	uint64_t timeout_ns; /* time within which the peer has to answer */
 	uint8_t max_retries;
-	uint8_t retries; /* left */
+	uint8_t retries; /* repetitions left */
 	bool by_peer;    /* whether the connection is in by_peer and by_qpn */
 	struct heap_node timer;
-	bool half_open;           /* counted in cm.half_open[source] */
-	bool unconfirmed;         /* in the list of that name */
-	uint16_t source;          /* bucket of the sender's address and MAC, and the service ID */
+	bool half_open;   /* counted in cm.half_open[source] */
+	bool unconfirmed; /* in cm.unconfirmed */
+	uint16_t source;  /* bucket of cm.half_open: a hash of the sender's address and MAC, and of
+			     the service ID */
 	uint8_t sent[CM_MAD_LEN]; /* the last message, for repetitions */
 	uint16_t sent_attr;
 	bool unsent;   /* `sent` has not been sent: cm_tick sends it */
-	bool released; /* in the list of that name */
+	bool released; /* in cm.released */
 	TAILQ_ENTRY(cm_conn) unconfirmed_link;
 	TAILQ_ENTRY(cm_conn) released_link;
 	LIST_ENTRY(cm_conn) id_link;
@@ -57,13 +57,14 @@ LIST_HEAD(cm_conn_list, cm_conn);
 TAILQ_HEAD(cm_conn_queue, cm_conn);
 
 /*
- * A request is half open until its sender has confirmed our answer: until then its source address
- * may be anybody's. One sender may have CM_HALF_OPEN_MAX half-open requests to one service ID: a
- * host has many users, and a listener that answers none must not use up the limit of others. A
- * sender is a source address with a MAC, so that another station that uses a host's address cannot
- * use up the limit of that host. Equal hashes share a limit. CM_UNCONFIRMED_MAX requests may have
- * been answered and wait for the confirmation. If one more would, the manager gives up the oldest
- * one of a sender that is not `known` (struct cm_path), else the oldest one.
+ * A request is half open until its sender has confirmed our answer, because its source address may
+ * be forged. One sender may have CM_HALF_OPEN_MAX half-open requests to one service ID: a host has
+ * many users, and a listener that answers no request must not use up the limit of others. A sender
+ * is a source address with a MAC, so that another station that uses a host's address cannot use up
+ * the limit of that host. Senders and services with equal hashes share a limit. At most
+ * CM_UNCONFIRMED_MAX answered requests wait for the confirmation. For a further one the manager
+ * gives up the oldest one of a sender that is not `known` (struct cm_path), or else the oldest of
+ * all.
  */
 #define CM_HALF_OPEN_MAX   4096u
 #define CM_UNCONFIRMED_MAX 8192u
@@ -74,10 +75,10 @@ struct cm {
 	uint64_t ca_guid;
 	struct siphash_key key;
 	uint64_t drawn; /* random numbers drawn so far */
-	uint32_t n;     /* connections */
+	uint32_t n;     /* number of connections */
 	struct heap timers;
 	uint64_t counters[CM_COUNTER_COUNT];
-	uint32_t half_open[CM_BUCKETS];      /* connections, by cm_conn.source */
+	uint32_t half_open[CM_BUCKETS]; /* number of half-open connections, by cm_conn.source */
 	struct cm_conn_queue unconfirmed[2]; /* oldest first; index: cm_path.known of the sender */
 	uint32_t n_unconfirmed;
 	struct cm_conn_queue released; /* oldest first */
@@ -119,38 +120,38 @@ struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path);
 /* A connection in CM_IDLE, with this local ID. NULL: another connection has the ID, no memory, or
  * CM_CONNS_MAX exist. */
 struct cm_conn *cm_conn_new_as(struct cm *cm, const struct cm_path *path, uint32_t local_id);
-/* Takes the connection out of all tables, lists and counts, and tells the owner nothing. */
+/* Takes the connection out of all tables, lists and counts, and frees it, without an event. */
 void cm_conn_free(struct cm_conn *conn);
 bool cm_has_id(const struct cm *cm, uint32_t local_id);
 /*
- * The cm_find functions return the connection of a message that came from `path`; NULL: none.
- * Others can guess GUIDs, QPNs and IDs, so the source address of the message must be the address of
- * the connection's peer.
+ * The cm_find functions return the connection of a message that came from `path`; NULL: none. An
+ * attacker can guess GUIDs, QPNs and IDs, so the source address of the message must be the address
+ * of the connection's peer.
  */
-/* By our ID. */
+/* Finds the connection by our ID. */
 struct cm_conn *cm_find_from(const struct cm *cm, const struct cm_path *path, uint32_t local_id);
-/* By our ID and the peer's ID. */
+/* Finds the connection by our ID and the peer's ID. */
 struct cm_conn *cm_find_pair(const struct cm *cm, const struct cm_path *path, uint32_t local_id,
 			     uint32_t remote_id);
-/* By the peer's GUID and ID. */
+/* Finds the connection by the peer's GUID and ID. */
 struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			     uint32_t remote_id);
 /*
- * By the peer's GUID and QPN. In TIMEWAIT the peer may use the QPN again. A half-open connection is
- * found only if its request came from the MAC of this message: anybody can send a request with the
- * address, GUID and QPN of a host.
+ * Finds the connection by the peer's GUID and QPN, but not in TIMEWAIT, when the peer may use the
+ * QPN again. Finds a half-open connection only if its request came from the MAC of this message:
+ * any station can forge a request with the address, GUID and QPN of a host.
  */
 struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			    uint32_t qpn);
 /*
- * True: the sender has CM_HALF_OPEN_MAX half-open requests to this service ID, and the caller
- * ignores this further one; the function has added it to the counter CM_COUNT_CROWDED. Always false
- * for senders on this host.
+ * True: the sender has CM_HALF_OPEN_MAX half-open requests to this service ID. The caller ignores
+ * this further one, which the function has added to the counter CM_COUNT_CROWDED. Always false for
+ * senders on this host.
  */
 bool cm_is_crowded(struct cm *cm, const struct cm_path *path, uint64_t service_id);
 /* The connection is half open from now on, until it is established or ends. */
 void cm_enter_half_open(struct cm_conn *conn);
-/* The connection is no longer counted as half open, nor in the list `unconfirmed`. */
+/* The connection is established or ends: it is no longer half open, nor in `unconfirmed`. */
 void cm_leave_half_open(struct cm_conn *conn);
 /*
  * The request of a half-open connection has been answered: adds the connection to `unconfirmed`. If
@@ -160,16 +161,16 @@ void cm_leave_half_open(struct cm_conn *conn);
 void cm_enter_unconfirmed(struct cm_conn *conn, uint64_t now);
 /* The owner has released the connection: adds it to the list `released`. */
 void cm_enter_released(struct cm_conn *conn);
-/* Frees the oldest released connections while there are more than CM_RELEASED_MAX. A DREQ that
- * waits for cm_tick is sent first. */
+/* Frees the oldest released connections while there are more than CM_RELEASED_MAX. First sends a
+ * DREQ that still waits for cm_tick. */
 void cm_drop_released(struct cm *cm);
 /* Adds the connection to by_peer and by_qpn: remote_guid, remote_id and remote_qpn are known. */
 void cm_know_peer(struct cm_conn *conn);
 
 /*
- * True: the answer has the transaction ID of the outstanding request. False: its sender may not
- * have seen the request, and the caller ignores the message; the function has added it to the
- * counter CM_COUNT_FORGED.
+ * True: the answer has the transaction ID of the outstanding request. False: the answer's sender
+ * may not have seen the request, and the caller ignores the answer; the function has added it to
+ * the counter CM_COUNT_FORGED.
  */
 bool cm_is_answer(const struct cm_conn *conn, const struct cm_mad *mad);
 
@@ -182,13 +183,14 @@ void cm_post(struct cm_conn *conn, const struct cm_mad *mad);
 /* Sends the kept message again. */
 void cm_post_again(struct cm_conn *conn);
 /*
- * Keeps a message: the next cm_tick sends it, and starts the timer for its answer. So a process
- * with thousands of connections that ends does not send as many messages at once.
+ * Keeps a message: the next cm_tick sends it, and starts the timer for its answer. So when a
+ * process with thousands of connections ends, the manager does not send thousands of messages at
+ * once.
  */
 void cm_post_by_tick(struct cm_conn *conn, uint64_t now, const struct cm_mad *mad);
 /* As cm_post_by_tick, for the message that is kept already. */
 void cm_post_again_by_tick(struct cm_conn *conn, uint64_t now);
-/* Sends a message, and does not keep it: repetitions are those of the last posted message. */
+/* Sends a message without keeping it: the timer repeats the last posted message. */
 void cm_post_aside(struct cm_conn *conn, const struct cm_mad *mad);
 /* Starts the timer for an answer to the last posted message, with conn->max_retries repetitions. */
 void cm_await(struct cm_conn *conn, uint64_t now);
@@ -215,8 +217,8 @@ void cm_enter_timewait(struct cm_conn *conn, uint64_t now);
 
 /* Local CA ACK delay (IBA 11.2.2.2), as device attributes report it: 4.096 us * 2^15, 134 ms. */
 #define CM_ACK_DELAY 15
-/* The QP's ACK timeout for a path: its round trip (twice `lifetime`) and the peer's `ack_delay`
- * (IBA 12.7.34). All are exponents of 4.096 us. */
+/* The QP's ACK timeout for a path: the round trip (twice `lifetime`) plus the peer's `ack_delay`
+ * (IBA 12.7.34). Arguments and result are exponents: 4.096 us * 2^n. */
 uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime);
 
 /*
@@ -228,7 +230,8 @@ uint64_t cm_path_key(const struct cm_path *path);
 /* Copies private data; -EINVAL: longer than the message permits. */
 int cm_set_private(struct cm_mad *mad, const void *data, uint32_t len);
 
-/* Return an MRA about that message, and an RTU, DREQ or DREP, with the connection's IDs and tid. */
+/* Both return a message with the connection's IDs and tid: an MRA about that message; an RTU, DREQ
+ * or DREP (`attr`). */
 struct cm_mad cm_make_mra(const struct cm_conn *conn, enum cm_about about);
 struct cm_mad cm_make_pair(const struct cm_conn *conn, enum cm_attr attr);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections that stand still while a program is saved, and go on (cm.h). */
+/* Connections that stand still while a program is saved, and then go on (cm_freeze in cm.h). */
 #include <endian.h>
 #include <string.h>
 
@@ -12,10 +12,8 @@
 	(CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD) | CM_S(REP_SENT) | CM_S(MRA_REP_RCVD) | \
 	 CM_S(SIDR_REQ_SENT))
 
-/*
- * The remaining time is unknown, so the timeout starts anew. A DREQ goes out at the next tick: it
- * may not have been sent yet, or the answer was lost meanwhile.
- */
+/* The remaining time is unknown, so the timeout starts anew. The next cm_tick sends a DREQ again:
+ * it may not have been sent before, or its answer was lost while the connection was frozen. */
 void cm_go_on(struct cm_conn *conn, uint64_t now)
 {
 	if (CM_IN(conn, HALF_OPEN))
@@ -30,7 +28,7 @@ void cm_go_on(struct cm_conn *conn, uint64_t now)
 		cm_enter_timewait(conn, now);
 }
 
-/* A frozen connection is not half open: else it could be given up for a newer one. */
+/* A frozen connection is not half open: else the manager could give it up for a newer one. */
 void cm_freeze(struct cm_conn *conn)
 {
 	if (conn->frozen)
@@ -50,7 +48,7 @@ void cm_thaw(struct cm_conn *conn, uint64_t now)
 	cm_go_on(conn, now);
 }
 
-/* The connection of a request, or of the queue pair that it names; NULL: none. */
+/* The connection of a REQ, or of the queue pair that the REQ names; NULL: none. */
 static const struct cm_conn *find_requested(const struct cm *cm, const struct cm_path *path,
 					    const struct cm_req *req)
 {
@@ -59,8 +57,8 @@ static const struct cm_conn *find_requested(const struct cm *cm, const struct cm
 	return conn ? conn : cm_find_qpn(cm, path, req->ca_guid, req->qpn);
 }
 
-/* The connection that a REJ is about; NULL: none. The peer that has given up may not know our ID.
- */
+/* The connection that a REJ is about; NULL: none. A peer that withdraws its REQ may not know our
+ * ID. */
 static const struct cm_conn *find_rejected(const struct cm *cm, const struct cm_path *path,
 					   const struct cm_rej *rej)
 {

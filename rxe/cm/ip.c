@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Offsets (A11.7): versions, IP version in the high nibble, port, source, destination. */
+/* Offsets of fields (A11.7): version, IP version in the high nibble, port, source, destination. */
 #define IP_VERSION  1
 #define PORT        2
 #define SOURCE      4
@@ -12,7 +12,7 @@
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-/* Reads an address of the header. The header has an IPv4 address in the last word, after zeros. */
+/* Reads an address of the header, in which an IPv4 address is the last word, after zeros. */
 static void get_address(uint8_t ip[16], const uint8_t *p, bool v6)
 {
 	memcpy(ip, p, 16);

@@ -9,7 +9,7 @@
 #define BASE_VERSION  1
 #define CLASS_VERSION 2
 #define METHOD_SEND   3
-#define HEADER_LEN    24 /* IBA 13.4.2; the message follows */
+#define HEADER_LEN    24 /* IBA 13.4.2; the message follows the header */
 
 /* A field of a message: its position in the MAD, in bits, and in struct cm_mad. */
 struct field {
@@ -33,7 +33,7 @@ struct message {
 			sizeof(((struct cm_mad *)0)->member)   \
 	}
 
-/* IBA 12.6.5 */
+/* REQ (IBA 12.6.5) */
 static const struct field req_fields[] = {
 	FIELD(AT(0, 0), 32, req.local_id),
 	FIELD(AT(5, 0), 24, ece.vendor_id),
@@ -64,7 +64,7 @@ static const struct field req_fields[] = {
 	FIELD(AT(95, 0), 5, req.ack_timeout),
 };
 
-/* IBA 12.6.6 */
+/* MRA (IBA 12.6.6) */
 static const struct field mra_fields[] = {
 	FIELD(AT(0, 0), 32, mra.local_id),
 	FIELD(AT(4, 0), 32, mra.remote_id),
@@ -72,14 +72,14 @@ static const struct field mra_fields[] = {
 	FIELD(AT(9, 0), 5, mra.timeout),
 };
 
-/* IBA 12.6.7 */
+/* REJ (IBA 12.6.7) */
 static const struct field rej_fields[] = {
 	FIELD(AT(0, 0), 32, rej.local_id), FIELD(AT(4, 0), 32, rej.remote_id),
 	FIELD(AT(8, 0), 2, rej.about),     FIELD(AT(9, 0), 7, rej.ari_len),
 	FIELD(AT(10, 0), 16, rej.reason),  FIELD(AT(12, 0), CM_ARI_LEN * 8, rej.ari),
 };
 
-/* IBA 12.6.8 */
+/* REP (IBA 12.6.8) */
 static const struct field rep_fields[] = {
 	FIELD(AT(0, 0), 32, rep.local_id),
 	FIELD(AT(4, 0), 32, rep.remote_id),
@@ -94,27 +94,27 @@ static const struct field rep_fields[] = {
 	FIELD(AT(28, 0), 64, rep.ca_guid),
 };
 
-/* IBA 12.6.9, 12.6.11 */
+/* RTU and DREP (IBA 12.6.9, 12.6.11) */
 static const struct field pair_fields[] = {
 	FIELD(AT(0, 0), 32, pair.local_id),
 	FIELD(AT(4, 0), 32, pair.remote_id),
 };
 
-/* IBA 12.6.10 */
+/* DREQ (IBA 12.6.10) */
 static const struct field dreq_fields[] = {
 	FIELD(AT(0, 0), 32, pair.local_id),
 	FIELD(AT(4, 0), 32, pair.remote_id),
 	FIELD(AT(8, 0), 24, pair.remote_qpn),
 };
 
-/* IBA 12.11.1 */
+/* SIDR_REQ (IBA 12.11.1) */
 static const struct field sidr_req_fields[] = {
 	FIELD(AT(0, 0), 32, sidr_req.request_id),
 	FIELD(AT(4, 0), 16, sidr_req.pkey),
 	FIELD(AT(8, 0), 64, sidr_req.service_id),
 };
 
-/* IBA 12.11.2 */
+/* SIDR_REP (IBA 12.11.2) */
 static const struct field sidr_rep_fields[] = {
 	FIELD(AT(0, 0), 32, sidr_rep.request_id), FIELD(AT(4, 0), 8, sidr_rep.status),
 	FIELD(AT(8, 0), 24, sidr_rep.qpn),        FIELD(AT(12, 0), 64, sidr_rep.service_id),
@@ -214,7 +214,7 @@ static void put_field(const struct field *f, uint8_t *message, const struct cm_m
 		put_bits(message, f->bit, f->bits, get_number(member, f->size));
 }
 
-/* --- The vendor ID of a REP, whose bytes lie apart, the top one first */
+/* --- The vendor ID of a REP, whose three bytes are not adjacent, the top one first */
 
 static const uint8_t rep_vendor_at[] = {15, 19, 23};
 

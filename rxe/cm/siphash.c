@@ -9,7 +9,7 @@
 
 #define WORD_ROUNDS  2
 #define FINAL_ROUNDS 4
-#define LAST_WORD    (UINT64_C(8) << 56) /* the message's length in bytes, then no more bytes */
+#define LAST_WORD    (UINT64_C(8) << 56) /* top byte: the message has 8 bytes; no other bytes */
 
 static uint64_t rotate_left(uint64_t x, unsigned bits)
 {

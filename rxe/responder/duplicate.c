@@ -14,9 +14,9 @@
  * repeats so often that the timer of acknowledge.c never expires, it would run out of retries. */
 #define AGAIN_MAX_NS 4000000
 
-/* Makes the response due again. A repeated READ may ask for any part of the original that ends
- * where the original ends (IBA 9.7.5.1.4), or for a part of it. False: the packet asks for no part
- * of the original, or too many repetitions are due. */
+/* Makes the response due again. A repeated READ usually asks for the end of the original from some
+ * packet on (IBA 9.7.5.1.4); this function accepts any part. False: the packet asks for no part of
+ * the original, or too many repetitions are due. */
 static bool repeat_read(struct urxe_qp *qp, struct resp_resource *res, const struct urxe_packet *p)
 {
 	uint64_t offset = (uint64_t)urxe_psn_diff(p->psn, res->first_psn) * qp->mtu;

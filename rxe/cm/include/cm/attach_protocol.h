@@ -8,7 +8,8 @@
  *    the two descriptors of the event socket (SCM_RIGHTS). The library keeps both, so the event
  *    socket outlives the daemon. The daemon accepts no descriptors.
  * 2. For each command, the library sends struct cm_attach_command and the command's bytes. The
- *    daemon replies with struct cm_attach_reply and the response's bytes. One command at a time.
+ *    daemon replies with struct cm_attach_reply and the response's bytes, before the library sends
+ *    the next command.
  * 3. For each event, the daemon sends a packet on the event socket: struct cm_attach_event, the
  *    bytes of struct rdma_ucm_event_resp, and replies for the library's cache.
  *
@@ -19,22 +20,22 @@
  * - withdrawn, because it changes, or because too many events are cancelled: the library discards
  *   all packets that it has not received, and the daemon sends the events that remain again.
  *
- * The cached replies answer commands that librdmacm gives next as a rule, QUERY and INIT_QP_ATTR:
+ * The cached replies answer the commands that librdmacm usually gives next, QUERY and INIT_QP_ATTR:
  * for each one struct cm_attach_cached and the response's bytes. They hold until the ID's next
  * command or event. If a command comes before the event is fetched, the daemon sends the event
  * again with new replies.
  *
  * For a checkpoint (verbs/checkpoint/) the library gives commands of its own, enum
  * cm_attach_checkpoint. A frozen device stands still: messages of peers and timers do not change
- * its IDs. If its command socket closes, peers are told nothing, because the program may go on
- * elsewhere; for CM_ATTACH_DEPARTED_S the daemon drops messages of peers for its IDs.
+ * its IDs. If its command socket closes, the daemon tells the peers nothing, because the program
+ * may go on elsewhere; for CM_ATTACH_DEPARTED_S the daemon drops messages of peers for its IDs.
  *
  * The daemon destroys a device's IDs when the device's command socket closes. IDs that a daemon
  * leaves behind at its end belong to the device that sends their token to the next daemon within
  * 3 s. The next daemon sends all events again that were not fetched, on an event socket of its own.
  * If the device's connection to that daemon ends before the first command, the welcome may be lost,
- * and the device may send the token again within 3 s of that end. A device confirms the welcome by
- * a command, GET_EVENT, at once.
+ * and the device may send the token again within 3 s of that end. To confirm the welcome, a device
+ * sends the command GET_EVENT at once.
  */
 #ifndef URXE_CM_ATTACH_PROTOCOL_H
 #define URXE_CM_ATTACH_PROTOCOL_H
@@ -43,10 +44,10 @@
 
 #define CM_ATTACH_VERSION     6
 #define CM_ATTACH_SOCKET_NAME "urxed.cm"
-#define CM_ATTACH_BYTES       1024 /* size of a command or a response at most */
-#define CM_ATTACH_OPTION      432 /* bytes of SET_OPTION's value, which follows, at most: 6 paths */
-#define CM_ATTACH_CACHED      1536 /* bytes of the cached replies of an event at most */
-#define CM_ATTACH_CANCELLED   4    /* cancelled events of a reply at most */
+#define CM_ATTACH_BYTES       1024 /* most bytes of a command or a response */
+#define CM_ATTACH_OPTION      432  /* most bytes of SET_OPTION's value, which follows: 6 paths */
+#define CM_ATTACH_CACHED      1536 /* most bytes of the cached replies of an event */
+#define CM_ATTACH_CANCELLED   4    /* most cancelled events of a reply */
 /* Most cancelled events whose packets a library has to skip; with more, the daemon withdraws. */
 #define CM_ATTACH_TO_SKIP 64
 
@@ -60,19 +61,20 @@ enum cm_attach_checkpoint {
 	/*
 	 * The response is the next record of the frozen device, a stream with the header of
 	 * vnic/state_stream.h. A response without bytes: there are no more records.
-	 * docs/checkpoint.md has the records. -EBUSY: another device of the process has destroyed
-	 * an ID meanwhile, or a record had an error; -EOVERFLOW: a value of the record is out of
-	 * range. The program thaws the device.
+	 * docs/checkpoint.md describes the records. -EBUSY: another device of the process has
+	 * destroyed an ID meanwhile, or a record had an error; -EOVERFLOW: a value of the record is
+	 * out of range. After an error the program thaws the device.
 	 */
 	CM_ATTACH_SAVE,
 	/*
 	 * The command is the next record, for a new device, which is frozen from now on. The
-	 * response to the first record is the token (8 bytes) of the saved device, which this one
-	 * gets. -EBADMSG: the record is damaged, or contradicts earlier ones; -EPROTONOSUPPORT: of
-	 * a later version; -EPERM: not a program of the daemon's user; -EEXIST: another program has
-	 * the ID or its connection, or the saved program still runs; -EADDRINUSE, -EADDRNOTAVAIL,
-	 * -EACCES: the port or address is not free; -ENOSPC: a quota is used up; -ENOMEM. The
-	 * caller closes the socket after an error, and nothing is left.
+	 * response to the first record is the token (8 bytes) of the saved device, which the new
+	 * device gets. -EBADMSG: the record is damaged, or contradicts earlier ones;
+	 * -EPROTONOSUPPORT: a later version wrote the record; -EPERM: the program is not of the
+	 * daemon's user; -EEXIST: another program has the ID or its connection, or the saved
+	 * program still runs; -EADDRINUSE, -EADDRNOTAVAIL, -EACCES: the port or address is not
+	 * free; -ENOSPC: a quota is used up; -ENOMEM. After an error the caller closes the socket,
+	 * and the daemon keeps nothing of the device.
 	 */
 	CM_ATTACH_RESTORE,
 	CM_ATTACH_THAW, /* the device goes on; no error if it is not frozen */
@@ -102,12 +104,12 @@ struct cm_attach_welcome {
 };
 
 struct cm_attach_command {
-	uint32_t command; /* RDMA_USER_CM_CMD_... */
+	uint32_t command; /* RDMA_USER_CM_CMD_..., or enum cm_attach_checkpoint */
 	uint32_t in;      /* bytes that follow */
 	uint32_t out;     /* bytes of the response that the program has room for */
 	uint32_t again;   /* 1 = an earlier daemon may have executed the command before its end */
-	uint64_t token;   /* MIGRATE_ID: of the device that has the ID */
-	uint64_t fetched; /* as in the hello */
+	uint64_t token;   /* MIGRATE_ID: token of the device that has the ID */
+	uint64_t fetched; /* as in cm_attach_hello */
 };
 
 struct cm_attach_reply {

@@ -19,7 +19,7 @@
 
 #define CM_NEVER UINT64_MAX
 
-/* Values of Linux; times are exponents of 4.096 us. */
+/* Values of Linux, unless noted; times are exponents: 4.096 us * 2^n. */
 #define CM_RESPONSE_TIMEOUT 20 /* 4.3 s */
 #define CM_RETRIES          15
 #define CM_MRA_TIMEOUT      24 /* 69 s */
@@ -30,7 +30,8 @@
 struct cm;
 struct cm_conn;
 
-/* Figure 12-9 and its passive counterpart; the order is Linux's enum ib_cm_state. */
+/* The states of IBA figure 12-9 and of its passive counterpart, in the order of Linux's enum
+ * ib_cm_state. */
 enum cm_state {
 	CM_IDLE,
 	CM_LISTEN, /* not used: the owner keeps listeners */
@@ -52,11 +53,11 @@ enum cm_state {
 
 enum cm_event {
 	CM_EVENT_REP,         /* mad: the REP */
-	CM_EVENT_ESTABLISHED, /* mad: the RTU; NULL: cm_established was called */
+	CM_EVENT_ESTABLISHED, /* mad: the RTU; NULL: the owner called cm_established */
 	CM_EVENT_REJ,         /* mad: the REJ */
-	CM_EVENT_REQ_ERROR,   /* no answer to the REQ */
-	CM_EVENT_REP_ERROR,   /* no answer to the REP */
-	CM_EVENT_DREQ_ERROR,  /* no answer to the DREQ */
+	CM_EVENT_REQ_ERROR,   /* the peer has not answered the REQ */
+	CM_EVENT_REP_ERROR,   /* the peer has not answered the REP */
+	CM_EVENT_DREQ_ERROR,  /* the peer has not answered the DREQ */
 	CM_EVENT_DREQ,        /* mad: the DREQ */
 	CM_EVENT_DREP,        /* mad: the DREP */
 	CM_EVENT_TIMEWAIT_EXIT,
@@ -75,24 +76,25 @@ struct cm_path {
 	uint8_t hop_limit;
 	uint32_t flow_label;
 	/*
-	 * For a received message, set by the owner: the MAC address that it came from. A refusal
-	 * goes back there, so that refusing needs no address resolution. A connection's messages go
-	 * where address resolution says: a sender that uses another host's address gets none.
+	 * For a received message, set by the owner: the MAC address that the message came from. A
+	 * refusal goes to that MAC, so that refusing needs no address resolution. A connection's
+	 * messages go to the MAC that address resolution finds: so a sender that uses another
+	 * host's address gets none of them.
 	 */
 	bool has_mac;
 	uint8_t mac[6];
-	/* The owner knows from address resolution that the sender's address has this MAC. */
+	/* The owner has learnt from address resolution that the sender's address has this MAC. */
 	bool known;
-	/* The sender is this host: its programs have quotas instead of a limit for their address.
-	 */
+	/* The sender is on this host: quotas of its programs apply instead of the limit per
+	 * sender. */
 	bool local;
 };
 
 /* Results of cm_ops.request. */
 enum cm_verdict {
 	CM_TAKE,
-	CM_FORGET, /* ignore the request, as if it were lost */
-	CM_FREEZE, /* ignore the request; the counter says that the listener is frozen */
+	CM_FORGET,             /* ignore the request, as if it were lost */
+	CM_FREEZE,             /* ignore the request, and count it: the listener is frozen */
 	CM_REJECT_NO_LISTENER, /* no listener for the service */
 	CM_REJECT_CONSUMER,    /* the listener refuses this peer or type of queue pair */
 };
@@ -109,9 +111,9 @@ struct cm_ops {
 };
 
 /*
- * Creates the CM of a device; 0 or -ENOMEM. The seed chooses communication IDs, transaction IDs and
- * the order of the tables. It must be random and secret: a peer that knows it can name the
- * connections of others.
+ * Creates the CM of a device; 0 or -ENOMEM. The seed determines communication IDs, transaction IDs
+ * and the order of the tables. It must be random and secret: a peer that knows the seed can forge
+ * messages for the connections of others.
  */
 int cm_create(const struct cm_ops *ops, void *ctx, uint64_t ca_guid,
 	      const uint8_t seed[CM_SEED_LEN], struct cm **cm);
@@ -120,17 +122,18 @@ void cm_destroy(struct cm *cm);
 /* Processes a received MAD; `path` is the path to its sender, for the answer. */
 void cm_input(struct cm *cm, uint64_t now, const struct cm_path *path,
 	      const uint8_t bytes[CM_MAD_LEN]);
-/* Runs timers that are due, CM_TICK_MAX at most: each one may send a message. An owner whose send
- * queue lacks room for CM_TICK_MAX messages calls the function later. */
+/* Runs timers that are due, CM_TICK_MAX at most: each one may send a message. If the owner's send
+ * queue lacks room for CM_TICK_MAX messages, the owner calls the function later. */
 #define CM_TICK_MAX 64
 void cm_tick(struct cm *cm, uint64_t now);
-/* When cm_tick has to be called next; CM_NEVER = after the next other call. */
+/* When cm_tick has to be called next; CM_NEVER = no timer runs: the owner asks again after each
+ * call. */
 uint64_t cm_next_deadline(const struct cm *cm);
 const uint64_t *cm_counters(const struct cm *cm);
 /* Number of connections, including those that their owner has released. */
 uint32_t cm_conns(const struct cm *cm);
-/* Whether the manager has the connection that a received DREQ names. It answers a DREQ of an
- * unknown connection, too. */
+/* Whether the manager has the connection that a received DREQ names, and the connection has not
+ * ended. cm_input answers a DREQ of an unknown connection, too. */
 bool cm_knows_dreq(const struct cm *cm, const struct cm_path *path, const struct cm_pair *dreq);
 
 /* Parameters of one side of a connection. */
@@ -140,7 +143,7 @@ struct cm_param {
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t flow_control;
-	uint8_t retry_count; /* REQ only */
+	uint8_t retry_count; /* in a REQ only */
 	uint8_t rnr_retry_count;
 	uint8_t srq;
 	struct cm_ece ece;
@@ -166,14 +169,14 @@ int cm_accept(struct cm_conn *conn, uint64_t now, const struct cm_param *param);
 int cm_ready(struct cm_conn *conn);
 /*
  * Sends a REJ. After a REQ or a REP has arrived, the connection goes to IDLE; after our REP, until
- * the RTU arrives, to TIMEWAIT. Before a REP has come, we do not know the peer's ID. So the REJ has
- * the reason CM_REJ_TIMEOUT instead of `reason`, by which the peer looks for its request with our
+ * the RTU arrives, to TIMEWAIT. Before a REP has come, we do not know the peer's ID. Then the REJ
+ * has the reason CM_REJ_TIMEOUT instead of `reason`, so that the peer looks for its request by our
  * GUID (IBA 12.6.7.2), and the connection goes to IDLE.
  */
 int cm_reject(struct cm_conn *conn, uint64_t now, uint16_t reason, const void *private_data,
 	      uint32_t private_len);
-/* Data arrived before the RTU (IBA 12.9.7.2): establishes the connection, and calls cm_ops.event.
- * -EISCONN: it is established already. */
+/* For an owner that has got data before the RTU (IBA 12.9.7.2): establishes the connection, and
+ * calls cm_ops.event. -EISCONN: the connection is established already. */
 int cm_established(struct cm_conn *conn);
 /* In CM_ESTABLISHED: the next cm_tick sends a DREQ. In CM_DREQ_RCVD: sends the DREP at once, and
  * enters CM_TIMEWAIT. */
@@ -209,7 +212,7 @@ void cm_release(struct cm_conn *conn, uint64_t now);
 
 enum cm_state cm_state(const struct cm_conn *conn);
 
-/* Attributes for the queue pair of a connection, as far as messages have set them. */
+/* Attributes for the queue pair of a connection, as far as messages have brought them. */
 struct cm_channel {
 	struct cm_path path;
 	uint64_t service_id;
@@ -217,7 +220,7 @@ struct cm_channel {
 	uint32_t sq_psn;
 	uint8_t service;
 	uint8_t mtu;
-	uint8_t responder_resources; /* of this side */
+	uint8_t responder_resources; /* READs and atomics of the peer that this side accepts */
 	uint8_t initiator_depth;
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
@@ -233,7 +236,7 @@ struct cm_saved {
 	uint64_t tid;
 	uint64_t timeout_ns;
 	uint32_t local_id, remote_id;
-	uint32_t local_qpn; /* that a DREQ has to name; 0: any */
+	uint32_t local_qpn; /* QPN that a DREQ has to name; 0: any */
 	uint16_t sent_attr;
 	uint8_t state; /* enum cm_state */
 	uint8_t max_retries;
@@ -242,7 +245,7 @@ struct cm_saved {
 };
 void cm_save(const struct cm_conn *conn, struct cm_saved *saved);
 /*
- * Restores a saved connection, which gets an owner. Its timeout and retries start anew; if it waits
+ * Restores a saved connection, which has an owner. Its timeout and retries start anew; if it waits
  * for the answer to a DREQ, the next cm_tick sends the DREQ again. `frozen`: the connection is as
  * after cm_freeze, and the manager gives up no older connection for it. -EEXIST: another connection
  * has its ID; -EINVAL: invalid state; -ENOMEM.
@@ -251,7 +254,7 @@ int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, bool f
 	       void *conn_ctx, struct cm_conn **conn);
 
 /*
- * A frozen connection is saved and may go on elsewhere, so nothing changes it: its timer stands
+ * A frozen connection was saved and may go on elsewhere, so nothing changes it: its timer stands
  * still, and messages for it are dropped, as if the network had lost them. cm_release frees it
  * without a message to the peer; cm_disconnect returns -EINVAL.
  */

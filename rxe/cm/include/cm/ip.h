@@ -30,7 +30,7 @@ struct cm_ip_hdr {
 	bool v6;
 };
 
-/* Reads the header. -EINVAL: another version of it, or neither IPv4 nor IPv6. */
+/* Reads the header. -EINVAL: unknown version of the header, or neither IPv4 nor IPv6. */
 int cm_ip_parse(struct cm_ip_hdr *hdr, const uint8_t bytes[CM_IP_HDR_LEN]);
 void cm_ip_build(const struct cm_ip_hdr *hdr, uint8_t bytes[CM_IP_HDR_LEN]);
 

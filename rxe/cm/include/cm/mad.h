@@ -2,11 +2,11 @@
 /*
  * Messages of the communication management class (IBA volume 1, 13.4.3 and 12.6).
  *
- * A message is decoded into host byte order, and built from the same structure;
- * one table of fields a message (mad.c) serves both directions. Addresses and
- * private data stay bytes. Fields that urxe has no use for are built as 0, and not decoded: Q_Keys
- * of a REQ and a REP; packet rate and Subnet Local of the path; alternate paths; additional
- * information of a SIDR_REP. All functions are thread-safe.
+ * A message is decoded into host byte order, and built from the same structure. For each message
+ * one table of fields (mad.c) serves both directions. Addresses and private data stay bytes in
+ * network byte order. Fields that urxe does not use are built as 0, and not decoded: Q_Keys of a
+ * REQ and a REP; packet rate and Subnet Local of the path; alternate paths; additional information
+ * of a SIDR_REP. All functions are thread-safe.
  */
 #ifndef URXE_CM_MAD_H
 #define URXE_CM_MAD_H
@@ -16,7 +16,7 @@
 #define CM_MAD_LEN 256
 #define CM_QKEY    0x80010000u /* of QP1 (IBA 10.2.5) */
 
-/* Bytes of private data; the message always has all of them. */
+/* Bytes of private data; a message always has all of them, padded with zeros. */
 #define CM_REQ_PRIVATE      92
 #define CM_MRA_PRIVATE      222
 #define CM_REJ_PRIVATE      148
@@ -69,17 +69,18 @@ enum cm_reason {
 /* Status of a SIDR_REP that urxe sends (IBA 12.11.2.1); peers may send others. */
 enum cm_sidr_status { CM_SIDR_OK, CM_SIDR_UNSUPPORTED, CM_SIDR_REJECT };
 
-/* Times are exponents: 4.096 us * 2^t. MTUs, counts and depths as in the QP's attributes. */
+/* Times are exponents: 4.096 us * 2^t. MTU, counts and depths have the values of the QP's
+ * attributes. */
 struct cm_req {
 	uint32_t local_id;
 	uint64_t service_id;
 	uint64_t ca_guid;
 	uint32_t qpn;
-	uint32_t psn; /* that the receiver's first packet will have */
+	uint32_t psn; /* PSN of the first packet that the receiver of the REQ will send */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t remote_response; /* time within which the receiver has to answer a message */
-	uint8_t local_response;  /* time within which the sender has to answer one */
+	uint8_t local_response;  /* time within which the sender has to answer a message */
 	uint8_t service;         /* enum cm_service, or another 2-bit number */
 	uint8_t flow_control;
 	uint8_t retry_count;
@@ -103,7 +104,7 @@ struct cm_req {
 struct cm_mra {
 	uint32_t local_id, remote_id;
 	uint8_t about;   /* enum cm_about */
-	uint8_t timeout; /* how long the sender may need */
+	uint8_t timeout; /* time, an exponent, within which the sender will answer */
 };
 
 struct cm_rej {
@@ -127,7 +128,7 @@ struct cm_rep {
 	uint8_t srq;
 };
 
-/* RTU, DREP; DREQ also has the QPN of its receiver. */
+/* RTU and DREP; DREQ, which also has the QPN of its receiver. */
 struct cm_pair {
 	uint32_t local_id, remote_id;
 	uint32_t remote_qpn;
@@ -147,17 +148,15 @@ struct cm_sidr_rep {
 	uint32_t qkey;
 };
 
-/*
- * Enhanced connection establishment: options of the sender's adapter, which only adapters of the
- * same vendor understand. All 0: none. The connection manager hands them on.
- */
+/* Enhanced connection establishment: options of the sender's adapter, which only adapters of the
+ * same vendor understand. All 0: none. The connection manager passes them on unchanged. */
 struct cm_ece {
 	uint32_t vendor_id; /* 24 bits; in a REQ and a REP */
 	uint32_t options;   /* attribute modifier of the MAD's header */
 };
 
 struct cm_mad {
-	uint16_t attr; /* enum cm_attr; says which of the union is set */
+	uint16_t attr; /* enum cm_attr; selects the member of the union */
 	uint64_t tid;
 	struct cm_ece ece;
 	union {
@@ -180,8 +179,8 @@ uint32_t cm_private_len(uint16_t attr);
  * unsupported message, whose attr and tid are set.
  */
 int cm_mad_parse(struct cm_mad *mad, const uint8_t bytes[CM_MAD_LEN]);
-/* Encodes a MAD; mad->attr is one of CM_REQ to CM_SIDR_REP. Numbers too wide for their field lose
- * their top bits. */
+/* Encodes a MAD; mad->attr is one of CM_REQ to CM_SIDR_REP. A number too wide for its field loses
+ * its top bits. */
 void cm_mad_build(const struct cm_mad *mad, uint8_t bytes[CM_MAD_LEN]);
 
 #endif
