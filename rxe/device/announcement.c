@@ -12,14 +12,14 @@
 #include "wire/header_fields.h"
 
 #define ETHERTYPE_RARP 0x8035
-/* Between the times at which the NAKs of two connections fall due: many at once would fill the
- * queues of switches and peers. */
+/* Interval between the NAKs of two connections: many NAKs at once would fill the queues of switches
+ * and peers. */
 #define NAK_SPACING_NS 1000
 
 void urxe_announcement_build(uint8_t frame[URXE_ANNOUNCEMENT_LEN], const uint8_t mac[6])
 {
-	/* Ethernet and IPv4 addresses of 6 and 4 bytes, request reverse; no IPv4 address is known.
-	 */
+	/* RARP for 6-byte Ethernet and 4-byte IPv4 addresses, "request reverse". The IPv4 addresses
+	 * stay 0. */
 	static const uint8_t fixed[] = {
 		ETHERTYPE_RARP >> 8, ETHERTYPE_RARP & 0xff, 0, 1, 8, 0, 6, 4, 0, 3};
 
@@ -27,8 +27,8 @@ void urxe_announcement_build(uint8_t frame[URXE_ANNOUNCEMENT_LEN], const uint8_t
 	memset(frame, 0xff, 6);
 	memcpy(frame + 6, mac, 6);
 	memcpy(frame + 12, fixed, sizeof(fixed));
-	memcpy(frame + 22, mac, 6); /* of the sender */
-	memcpy(frame + 32, mac, 6); /* of the station in question */
+	memcpy(frame + 22, mac, 6); /* source hardware address */
+	memcpy(frame + 32, mac, 6); /* target hardware address */
 }
 
 static bool is_connection(const struct urxe_qp *qp)
@@ -36,8 +36,8 @@ static bool is_connection(const struct urxe_qp *qp)
 	return qp->type == URXE_QPT_RC && !qp->offloaded;
 }
 
-/* Whether the requester may send again. In SQD it sends no new message, but repeats what is lost.
- */
+/* Whether the requester may send packets again: in SQD it sends no new message, but repeats lost
+ * packets. */
 static bool may_repeat(const struct urxe_qp *qp)
 {
 	return qp->attr.state == URXE_QPS_RTS || qp->attr.state == URXE_QPS_SQD;
@@ -88,7 +88,7 @@ bool announcement_input(struct urxe_dev *dev, const struct urxe_frame *frame)
 		return false;
 	if (memcmp(mac, dev->attr.mac, sizeof(dev->attr.mac)) != 0)
 		peer_returned(dev, mac);
-	else if (frame->from_wire) /* of another host, which has no right to this MAC */
+	else if (frame->from_wire) /* from another host, which must not use this MAC */
 		return false;
 	else
 		device_returned(dev);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What the engine does after an announcement (rxe/announcement.h): connections that have lost
- * packets in an absence repeat them, or ask for them, at once rather than at their next deadline.
- */
+/* What the engine does after an announcement (rxe/announcement.h): connections that have lost
+ * packets in an absence repeat the packets, or ask for them, sooner than at their next deadline. */
 #ifndef URXE_DEVICE_ANNOUNCEMENT_H
 #define URXE_DEVICE_ANNOUNCEMENT_H
 

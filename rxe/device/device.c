@@ -21,11 +21,11 @@
 #include "responder/resp_output.h"
 #include "wire/header_fields.h"
 
-/* Frames that a QP may send before the next QP; also requests or responses of a QP before its
- * others. */
+/* Most frames that a QP sends before the next QP's turn. Also the most responses, or requests, of a
+ * QP in one turn while both are due. */
 #define BURST 16
 
-/* Frames of this size and more are prefetched, bytes. */
+/* From this size on frames are prefetched, bytes. */
 #define LARGE_FRAME 1024
 
 #define PATH_MTU_MIN 256
@@ -40,8 +40,8 @@ uint32_t urxe_max_path_mtu(uint32_t mtu)
 	return 0;
 }
 
-/* Sets the limits of unacknowledged packets. A limit of the owner (max_packets) applies to all QPs,
- * with peers on this host or not, whatever their packet size. */
+/* Sets the limits of unacknowledged packets. If the owner sets a limit (max_packets), it applies to
+ * all QPs, whatever their packet size and wherever their peers are. */
 static void set_window(struct urxe_dev *dev)
 {
 	if (dev->attr.max_packets) {
@@ -261,9 +261,9 @@ static bool has_requests(const struct urxe_qp *qp)
  * Responses go first, because they free resources of the peer. But if the peer always keeps READs
  * outstanding, responses never end. So while both are due, BURST frames of responses and as many
  * requests take turns, whatever the number of frames that each urxe_output asks for. ACKs count as
- * responses. With a rate a frame may take long, and is a turn of its own: else the peer's timeouts
- * would expire. The turn of requests that may not be sent ends at once, except where the pace holds
- * them back: it holds READ responses back, too.
+ * responses. With a rate limit each frame is a turn of its own, because it may take long and the
+ * peer's timeouts could expire meanwhile. If requests may not be sent, their turn ends at once,
+ * except if the rate limit is the reason: it delays READ responses, too.
  */
 static bool output_in_turn(struct urxe_qp *qp, struct urxe_frame *frame)
 {
@@ -295,7 +295,8 @@ static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 	return output_response(qp, frame) || output_request(qp, frame);
 }
 
-/* False: the QP has nothing to send, as after most packets. Saves a call of output_one. */
+/* False: the QP has nothing to send, which is usual after a packet; then output_one need not be
+ * called. */
 static bool has_more_output(const struct urxe_qp *qp)
 {
 	return has_requests(qp) || qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due ||
@@ -303,7 +304,7 @@ static bool has_more_output(const struct urxe_qp *qp)
 }
 
 /* Sends one request before an acknowledgement, because the peer waits for the request. False: no
- * acknowledgement is due, something else comes first, or there is no request. */
+ * acknowledgement is due, a CNP, response or NAK comes first, or there is no request. */
 static bool output_request_first(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	return qp->resp.ack_due && !qp->resp.nak && !qp->resp.res_pending && !qp->cnp_due &&

@@ -39,8 +39,8 @@ static enum urxe_drop check_address(const struct urxe_dev *dev, const struct urx
 	return drop;
 }
 
-/* Whether the packet seems to come from one of the device's own addresses. Such a packet cannot
- * come from another host (RFC 1812, 5.3.7). A forged one would pass for a packet of a process on
+/* Whether the packet has one of the device's own addresses as its source. If such a packet comes
+ * from another host, it is forged (RFC 1812, 5.3.7), and would pass for a packet of a process on
  * this host. */
 static bool has_own_source(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
@@ -66,8 +66,8 @@ static enum urxe_drop check_source(const struct urxe_dev *dev, const struct urxe
 		       : URXE_DROP_NONE;
 }
 
-/* Why a connection drops the packet (IBA 9.6.1.2.3): it accepts packets of its peer only, on its
- * own path. */
+/* Returns why a connection drops the packet (IBA 9.6.1.2.3), or URXE_DROP_NONE: a connection
+ * accepts only packets of its peer, on its own path. */
 static enum urxe_drop check_path(const struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	const struct gid_entry *own = &qp->dev->gids[qp->attr.path.sgid_index];
@@ -115,8 +115,8 @@ static enum urxe_drop check_cnp(const struct urxe_packet *p)
 	return cnp && !p->becn ? URXE_DROP_BAD_CNP : URXE_DROP_NONE;
 }
 
-/* Why the packet is dropped, by its headers alone (IBA 9.6.1). *out is set as soon as the QP is
- * known. */
+/* Returns why the packet is dropped, by its headers alone (IBA 9.6.1), or URXE_DROP_NONE. Sets *out
+ * as soon as the QP is known. */
 static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_packet *p,
 				    struct urxe_qp **out)
 {
@@ -150,8 +150,8 @@ static bool is_own_vlan(const struct urxe_dev *dev, const struct urxe_packet *p)
 	return false;
 }
 
-/* Why a multicast packet is dropped (IBA 10.5.2): it needs both a multicast address and the
- * multicast QPN, and the service UD. */
+/* Returns why a multicast packet is dropped (IBA 10.5.2), or URXE_DROP_NONE: it needs both a
+ * multicast address and the multicast QPN, and the service UD. */
 static enum urxe_drop check_multicast(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
 	if (p->dest_qpn != URXE_QPN_MULTICAST || !gid_is_multicast(&p->dgid))
@@ -173,8 +173,9 @@ static bool has_repeated(const struct requester *req)
 	return req->probes || req->timed_out;
 }
 
-/* A peer that answers only a repetition has sent its own requests before this answer. If they have
- * not arrived, they are lost, and the peer's timeout may be far away. */
+/* If the peer has answered only the repetition of a request, its answers to the original were lost,
+ * and the requests that it sent before this answer are lost, too, unless they have arrived. Then
+ * the responder asks for them, because the peer's timeout may be far away. */
 static void response_received(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	const uint32_t una = qp->req.una;
@@ -184,7 +185,7 @@ static void response_received(struct urxe_qp *qp, const struct urxe_packet *p)
 		comp_packet(qp, p);
 		return;
 	}
-	/* A peer of which the responder has executed nothing may have no requests. */
+	/* If the responder has executed nothing of the peer, the peer may have sent no requests. */
 	shows_loss = qp->resp.psn != qp->attr.rq_psn && retransmit_is_answer_to_repetition(qp);
 	comp_packet(qp, p);
 	if (shows_loss && qp->req.una != una && qp->attr.state != URXE_QPS_ERR)
@@ -201,15 +202,15 @@ static void dispatch_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 		resp_packet(qp, p);
 }
 
-/* Why the packet is dropped. *out becomes the QP; it stays NULL for multicast and for unknown QPs.
- */
+/* Returns why the packet is dropped, or URXE_DROP_NONE. *out becomes the QP; it stays NULL for
+ * multicast and for unknown QPs. */
 static enum urxe_drop check_packet(struct urxe_dev *dev, const struct urxe_packet *p,
 				   struct urxe_qp **out)
 {
 	return is_multicast(p) ? check_multicast(dev, p) : check_headers(dev, p, out);
 }
 
-/* Gives the packet the frame's reference. Only a SEND of RC may have one instead of its payload. */
+/* Gives the packet the frame's payload reference. Only a SEND of RC may have a reference. */
 static enum urxe_drop add_reference(const struct urxe_frame *frame, const struct urxe_qp *qp,
 				    struct urxe_packet *p)
 {
@@ -246,7 +247,8 @@ static void input_multicast(struct urxe_dev *dev, const struct urxe_packet *p)
 }
 
 /* Notes whether the newest ACK or READ request has the mark of a peer that can receive UDP GSO
- * packets. The peer can by its packet sockets, but not while frames come by its daemon's switch. */
+ * packets. A peer can receive them by its packet sockets, but not while the daemon's switch passes
+ * its frames. */
 static void notice_gso(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (p->opcode == (URXE_SERVICE_RC | URXE_OP_ACKNOWLEDGE) ||

@@ -125,9 +125,9 @@ static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
 	return qp->type == URXE_QPT_RC ? allocate_answered(qp) : 0;
 }
 
-/* Sets the QPN, and creates the HCA's QP if the HCA can. The owner, the HCA or the engine chooses
- * the QPN, in this order. -ENOSPC: all QPNs are in use; -EOPNOTSUPP or another error of the HCA:
- * only the HCA could execute the QP. */
+/* Sets the QPN, and creates the HCA's QP if the HCA can. The owner's choice of the QPN comes first,
+ * then the HCA's, then the engine's. -ENOSPC: all QPNs are in use; -EOPNOTSUPP or another error of
+ * the HCA: only the HCA could execute the QP. */
 static int choose_number(struct urxe_qp *qp, const struct urxe_qp_init *init)
 {
 	int rc;
@@ -141,7 +141,8 @@ static int choose_number(struct urxe_qp *qp, const struct urxe_qp_init *init)
 	if (!rc)
 		return 0;
 	offload_destroy_qp(qp);
-	/* Not -ENOSPC, after which the owner chooses a QPN itself and calls again. */
+	/* -ENOMEM in place of -ENOSPC, because after -ENOSPC the owner would choose a QPN itself
+	 * and call again. */
 	if (offload_keeps_receives(qp->rq))
 		return rc == -ENOSPC ? -ENOMEM : rc;
 	qp->qpn = choose_qpn(qp->dev);
@@ -285,7 +286,8 @@ void urxe_offload_query(struct urxe_qp *qp, struct urxe_qp_attr *attr, struct ur
 	offload_begin_call(qp);
 	qp->hca_ops->qp_query(qp->hca, attr);
 	offload_end_call(qp);
-	/* The HCA's QP may have failed before an event or a completion has told the engine. */
+	/* Takes over only the error state: the HCA's QP may have failed, and the event or
+	 * completion that tells the engine may not have come yet. */
 	if (attr->state != URXE_QPS_ERR || qp->stopping)
 		attr->state = qp->attr.state;
 	attr->cur_state = attr->state;

@@ -113,14 +113,14 @@ static bool is_in_range(uint32_t mask, uint32_t bit, uint64_t value, uint64_t ma
 }
 
 /* Whether the caller asks for automatic path migration (IBA 17.2.8), which is not supported: only
- * MIGRATED can be set. */
+ * the migration state MIGRATED can be set. */
 static bool wants_migration(const struct urxe_qp_attr *a, uint32_t mask)
 {
 	return mask & M(ALT_PATH) ||
 	       (mask & M(PATH_MIG_STATE) && a->path_mig_state != URXE_MIG_MIGRATED);
 }
 
-/* Whether packets can take the path. A RoCEv2 packet has two addresses of one family. */
+/* Whether packets can take the path: both addresses of a RoCEv2 packet are of one family. */
 static bool is_valid_path(const struct urxe_qp *qp, const struct urxe_path *path)
 {
 	const struct gid_entry *source;
@@ -188,9 +188,9 @@ static bool is_valid_transition(const struct urxe_qp *qp, uint8_t to, uint32_t m
 }
 
 /*
- * Cuts the three attributes that no driver of a RoCE device in Linux checks, as programs rely on.
- * rdma_rxe counts a retry count above 7 down to 7, and there it stays. Of the RNR timer rdma_rxe
- * and mlx5 use the low bits.
+ * Limits the three attributes that no driver of a RoCE device in Linux checks: programs pass larger
+ * values. In rdma_rxe each retry decrements a retry count above 7 until it is 7, and then no
+ * longer. Of the RNR timer rdma_rxe and mlx5 use only the low bits.
  */
 static void cut_retries(struct urxe_qp_attr *a)
 {
@@ -233,11 +233,11 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 	if (mask & M(PATH_MTU))
 		qp->mtu = 128u << a->path_mtu;
 	if (mask & M(RQ_PSN)) {
-		/* resp.psn counts the packets of messages that have arrived at the HCA during its
-		 * transition. */
+		/* While the HCA changed its QP to RTR, messages may have arrived there: resp.psn
+		 * has counted their packets from 0. */
 		qp->resp.psn = urxe_psn_add(a->rq_psn, qp->resp.psn);
 		qp->resp.ack_psn = urxe_psn_add(a->rq_psn, -1u);
-		/* A QP whose HCA has stopped it in INIT goes on with this PSN. */
+		/* PSN for a QP that a take-over stopped in INIT, and that now goes on. */
 		qp->resp.resume.psn = a->rq_psn;
 	}
 	if (mask & M(SQ_PSN))
@@ -263,8 +263,8 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 
 #undef COPY
 
-/* Cancels the ACK and the responses that are due: the program ends the connection. A NAK that is
- * due follows the responses to earlier requests, so with a NAK these responses stay due. */
+/* Cancels the ACK and the responses that are due, because the program ends the connection. If a NAK
+ * is due, these responses stay due: the NAK follows the responses to earlier requests. */
 static void cancel_answers(struct urxe_qp *qp)
 {
 	qp->resp.ack_due = false;
@@ -287,7 +287,8 @@ static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a)
 	default: qp->attr.state = a->state; break;
 	}
 	if (a->state == URXE_QPS_SQD && from != URXE_QPS_SQD) {
-		/* The HCA reports the event of its queue, unless a take-over stops it before. */
+		/* For an offloaded QP the HCA reports the event, unless a take-over stops the QP
+		 * before. */
 		if (!qp->offloaded || qp->stopping)
 			req_begin_drain(qp);
 		qp_schedule(qp); /* urxe_output then finds the QP */
@@ -324,7 +325,7 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	if (drains)
 		qp->req.drain_event = mask & M(EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify;
 	rc = offload_modify(qp, &wanted, mask);
-	/* The QP may have failed while the HCA changed its own. */
+	/* The QP may have failed while the HCA changed its own QP. */
 	if (!rc && !is_valid_transition(qp, to, mask))
 		rc = -EINVAL;
 	if (rc) {

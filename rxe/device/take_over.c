@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The engine takes over the queue pairs that the HCA executes. First the engine waits until the HCA
- * has completed the send requests; up to then the owner may abandon the take-over without any
- * effect. Then the HCA's queue pairs enter the error state, in which they send and receive nothing,
- * and the engine queries their PSNs. From then on the HCA cannot execute these queue pairs any
- * more. Each queue pair goes on in the engine when the HCA has given back its receive requests,
- * also if the owner has abandoned the take-over.
+ * has completed the send requests; until then the owner may abandon the take-over without any
+ * effect. Then the engine moves the HCA's queue pairs to the error state, in which they send and
+ * receive nothing, and queries their PSNs. From then on the HCA cannot execute these queue pairs
+ * any more. Each queue pair goes on in the engine when the HCA has given back its receive requests,
+ * even if the owner has abandoned the take-over.
  *
  * The HCA does not give back the requests of a shared receive queue. The engine waits until no
- * queue pair takes requests any more and the owner has passed all completions, then takes the
- * requests that have not completed. So the queue pairs of a shared receive queue go on together.
+ * queue pair of the HCA takes requests any more and the owner has passed all completions on, then
+ * takes the requests that have not completed. So the queue pairs of a shared receive queue go on
+ * together.
  */
 #include <errno.h>
 
@@ -23,13 +24,13 @@
 
 #define NO_PSN UINT32_MAX
 
-/* Time in which the HCA's URXE_ASYNC_QP_LAST_WQE_REACHED tells that a queue pair takes no more
- * requests of its shared receive queue. Some drivers never report this event. */
+/* Longest wait for the HCA's URXE_ASYNC_QP_LAST_WQE_REACHED, which tells that a queue pair takes no
+ * more requests of its shared receive queue. Some drivers never report this event. */
 #define LAST_WQE_NS UINT64_C(100000000)
 
 /* --- PSNs of the HCA's queue pairs. */
 
-/* Whether the receive queue, or the send queue, has PSNs that the HCA counts. */
+/* Whether the HCA counts PSNs for the receive side, or the send side, of the queue pair. */
 static bool has_rq_psn(const struct urxe_qp *qp)
 {
 	return qp->type != URXE_QPT_UD && qp->attr.state >= URXE_QPS_RTR &&
@@ -48,9 +49,9 @@ static void query_psns(const struct urxe_qp *qp, struct urxe_qp_attr *attr)
 }
 
 /*
- * Whether the PSNs that the HCA told can be true: drivers may return those of the last
- * modification. The engine counts the packets that the HCA has sent, and those of messages that had
- * a receive request.
+ * Whether the PSNs that the HCA returned can be current: drivers may return those of the last
+ * modification. The engine has counted the packets that the HCA has sent, and the packets of
+ * received messages that used up a receive request.
  */
 static bool has_true_psns(const struct urxe_qp *qp, const struct urxe_qp_attr *told)
 {
@@ -67,7 +68,8 @@ static bool has_true_psns(const struct urxe_qp *qp, const struct urxe_qp_attr *t
 	return urxe_psn_diff(told->rq_psn, qp->resp.psn) >= 0;
 }
 
-/* Whether a PSN differs from that of the modification, so the driver returns current PSNs. */
+/* Whether a PSN differs from that of the modification, which shows that the driver returns current
+ * PSNs. */
 static bool has_moved(const struct urxe_qp *qp, const struct urxe_qp_attr *told)
 {
 	return (has_sq_psn(qp) && told->sq_psn != qp->attr.sq_psn) ||
@@ -100,7 +102,8 @@ static struct urxe_qp *next_offloaded(const struct urxe_dev *dev, uint32_t *at)
 	return NULL;
 }
 
-/* A connected queue pair to whose peer the engine could not send; NULL: none. */
+/* A connected queue pair whose peer the engine cannot reach, because its path has no next hop;
+ * NULL: none. */
 static const struct urxe_qp *find_without_hop(const struct urxe_dev *dev)
 {
 	const struct urxe_qp *qp;
@@ -112,8 +115,8 @@ static const struct urxe_qp *find_without_hop(const struct urxe_dev *dev)
 	return NULL;
 }
 
-/* Whether the HCA has send requests, or a call waits for the HCA: one of an offloaded queue pair,
- * or of a queue pair with a shared receive queue, which the HCA may execute after the call. */
+/* Whether the HCA has send requests, or an operation waits for the HCA: one of an offloaded queue
+ * pair, or of a queue pair with a shared receive queue, which the HCA may execute afterwards. */
 static bool has_outstanding(const struct urxe_dev *dev)
 {
 	const struct urxe_qp *qp;
@@ -125,7 +128,7 @@ static bool has_outstanding(const struct urxe_dev *dev)
 	return false;
 }
 
-/* Notes the PSN. Returns whether the peer has sent requests since the last query. */
+/* Notes the HCA's expected PSN. Returns whether the peer has sent requests since the last query. */
 static bool note_psn(struct urxe_qp *qp, const struct urxe_qp_attr *told)
 {
 	const uint32_t before = qp->resp.resume.psn;
@@ -136,9 +139,9 @@ static bool note_psn(struct urxe_qp *qp, const struct urxe_qp_attr *told)
 
 /*
  * Queries the PSNs of all connections. 0, or -EOPNOTSUPP with the reason in *refusal if the HCA
- * does not tell the current PSNs. Sets *busy if a peer has sent requests since the last call of
- * this attempt, and always at the begin of an attempt: the PSNs that an earlier attempt noted may
- * be a moment old, so equal PSNs do not show a pause.
+ * does not return current PSNs. Sets *busy if a peer has sent requests since the last call of this
+ * attempt. In the first call of an attempt always sets *busy: the PSNs of an earlier attempt may
+ * have been noted a moment ago, so equal PSNs do not show a pause.
  */
 static int check_psns(struct urxe_dev *dev, bool begins, struct urxe_offload_refusal *refusal,
 		      bool *busy)
@@ -188,9 +191,10 @@ static void stop_hca(struct urxe_qp *qp)
 		return;
 	}
 	qp->stopping = true;
-	/* In INIT the HCA's queue pair has taken no receive request. */
+	/* In INIT the HCA's queue pair has not taken any receive request. */
 	qp->drained = qp->attr.state == URXE_QPS_INIT;
-	/* Completions of messages before this PSN may wait in the HCA's CQ. */
+	/* Not resp.psn, because completions of messages before this PSN may still wait in the HCA's
+	 * CQ. */
 	qp->resp.resume.psn = told.rq_psn;
 }
 
@@ -218,8 +222,8 @@ static void stop_all(struct urxe_dev *dev)
 	stop_srqs(dev);
 }
 
-/* Whether the QP can leave the HCA: no operation of the program waits for it, and the HCA has given
- * back all receive requests, or takes none of the SRQ any more. */
+/* Whether the QP can leave the HCA: no operation of the program waits for the HCA, and the HCA has
+ * given back all receive requests, or takes no more of the SRQ. */
 static bool is_free_of_hca(const struct urxe_qp *qp)
 {
 	const struct urxe_rq *rq = qp->rq;
@@ -271,7 +275,7 @@ static bool is_srq_free(const struct urxe_rq *srq)
 }
 
 /* The engine goes on with the SRQ's queue pairs, and takes the SRQ's requests back. A queue pair
- * that the HCA has but does not execute is the engine's alone from now on. */
+ * that the HCA has but does not execute becomes the engine's alone. */
 static void go_on_srq(struct urxe_rq *srq)
 {
 	struct urxe_qp *qp;
@@ -285,9 +289,11 @@ static void go_on_srq(struct urxe_rq *srq)
 	offload_end_srq(srq);
 }
 
-/* Destroys the HCA's queue pairs whose URXE_ASYNC_QP_LAST_WQE_REACHED has not come, unless an
- * operation of the program waits for them. Destroyed, they take no requests. The owner passes their
- * last completions before it calls urxe_offload_take_over() or urxe_offload_keep() again. */
+/*
+ * Destroys the HCA's queue pairs whose URXE_ASYNC_QP_LAST_WQE_REACHED has not come, so that they
+ * take no more requests; not those for which an operation of the program waits. The owner passes
+ * their last completions on before it calls urxe_offload_take_over() or urxe_offload_keep() again.
+ */
 static void end_undrained(struct urxe_rq *srq)
 {
 	struct urxe_qp *qp;
@@ -302,8 +308,8 @@ static void end_undrained(struct urxe_rq *srq)
 	}
 }
 
-/* Goes on with the SRQs from which the HCA takes no requests any more. False: queue pairs of the
- * HCA may still take requests of another SRQ. */
+/* Goes on with the SRQs from which the HCA takes no more requests. False: the HCA may still take
+ * requests of another SRQ. */
 static bool go_on_srqs(struct urxe_dev *dev)
 {
 	struct urxe_rq *srq;
@@ -325,8 +331,8 @@ static bool go_on_srqs(struct urxe_dev *dev)
 }
 
 /* Goes on with the queue pairs whose receive requests the HCA has given back, and with SRQs
- * (go_on_srqs). False: the HCA still has, or may still take, requests of others, or an operation of
- * the program waits for one of them. */
+ * (go_on_srqs). False: of another queue pair or SRQ the HCA still has requests or may take some, or
+ * an operation of the program waits. */
 static bool go_on_all(struct urxe_dev *dev)
 {
 	struct urxe_qp *qp;
@@ -375,8 +381,8 @@ int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 
 /* --- The end of an attempt. */
 
-/* If a call of the program waited for the HCA when the last receive request came back, the queue
- * pair could not go on then. This function lets it go on. */
+/* A queue pair could not go on when its last receive request came back, if an operation of the
+ * program waited for the HCA then. This function lets such queue pairs go on. */
 void urxe_offload_keep(struct urxe_dev *dev)
 {
 	struct urxe_qp *qp;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Hooks of the offload: requests and the device call these functions, which pass each operation on
- * to the HCA (rxe/offload.h). On a device without an HCA they do nothing.
- */
+/* Hooks of the offload: the code of requests and of the device calls these functions, which pass
+ * each operation on to the HCA (rxe/offload.h). On a device without an HCA they do nothing. */
 #ifndef URXE_OFFLOAD_HOOKS_H
 #define URXE_OFFLOAD_HOOKS_H
 
@@ -18,12 +16,12 @@
 /* --- Queue pairs. */
 
 /* Creates the HCA's QP, which chooses qp->qpn; returns 0 or a negative errno value. After an error
- * the caller calls offload_destroy_qp, and the QP is the engine's alone. A QP whose SRQ only the
- * HCA can serve is not created then. */
+ * the caller calls offload_destroy_qp, and the QP is the engine's alone. If the HCA keeps the
+ * requests of the QP's SRQ (offload_keeps_receives), the caller instead fails. */
 int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init);
 /*
- * Applies a call of urxe_qp_modify to the HCA's QP, as far as the HCA needs it. The engine calls
- * this after it has checked the attributes and before it applies them; attr->state is the new
+ * Applies a call of urxe_qp_modify to the HCA's QP, as far as the HCA needs it. Called after the
+ * attributes were checked and before they are applied to the engine's QP; attr->state is the new
  * state. After an error neither QP has changed, and urxe_qp_modify returns the error. The owner may
  * release its lock meanwhile, so the QP may enter the error state.
  */
@@ -31,7 +29,7 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 
 /* --- Requests. */
 
-/* Hands as many send requests to the HCA as it takes. */
+/* Hands as many send requests to the HCA as the HCA takes. */
 void offload_send(struct urxe_qp *qp);
 /* Hands as many receive requests to the HCA as the HCA takes, if offload_has_queue. */
 void offload_receive(struct urxe_rq *rq);

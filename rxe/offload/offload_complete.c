@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completions of the HCA: moves the state of the engine's queue pair on, and completes the
+/* Completions of the HCA: these functions update the engine's queue pair, and complete the
  * program's requests. */
 #include <stddef.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "objects/qp_counters.h"
 #include "offload/hooks.h"
 
-/* The state of the HCA's QP after a send has failed: UC and UD may be in SQE instead of the error
- * state (IBA 10.3.1), and in RTS if the program has moved them there since. */
+/* The state of the HCA's QP after a send has failed. UC and UD QPs may be in SQE instead of the
+ * error state (IBA 10.3.1), or already in RTS if the program has moved them there. */
 static uint8_t state_after_error(const struct urxe_qp *qp)
 {
 	struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
@@ -38,7 +38,7 @@ static bool is_flushing(const struct urxe_qp *qp)
 	return qp->attr.state == URXE_QPS_ERR || qp->attr.state == URXE_QPS_SQE;
 }
 
-/* Counts a received message for a take-over (device/take_over.c). */
+/* Counts a received message, because a take-over needs the expected PSN (device/take_over.c). */
 static void count_receive(struct urxe_qp *qp, uint32_t length)
 {
 	qp->resp.psn = urxe_psn_add(qp->resp.psn, qp_packets(qp, length));
@@ -116,8 +116,8 @@ struct urxe_qp *offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc,
 
 /* --- Shared receive queues. */
 
-/* The HCA's QP has stopped in the middle of a message: the engine's QP holds the receive request of
- * that message. */
+/* The HCA's QP has stopped in the middle of a message: the engine's QP now holds the receive
+ * request of that message. */
 static void hold_returned(struct urxe_qp *qp, const struct recv_wqe *wqe)
 {
 	memcpy(qp->resp.copy, wqe, rq_wqe_size(qp->rq));
@@ -136,10 +136,12 @@ static void tell_recv_retired(const struct urxe_rq *srq)
 		srq->dev->attr.ops->recv_retired(srq->attr.ctx);
 }
 
-/* Takes the completed request out of srq->kept, and completes it for the program. If the QP is
- * gone, or the engine's, no completion tells the program of the request: recv_retired does. If the
- * HCA has flushed the request because its QP stops, completes nothing: the engine's QP holds the
- * request, or, if it holds one already, the request stays in srq->kept. */
+/*
+ * Takes the completed request out of srq->kept, and completes it for the program. If the QP is
+ * destroyed, or the engine executes it, the program gets no completion: recv_retired tells the
+ * owner. If the HCA has flushed the request because its QP stops, completes nothing: the engine's
+ * QP holds the request. If that QP holds another request already, the request stays in srq->kept.
+ */
 static void take_completion(struct urxe_rq *srq, struct urxe_qp *qp, const struct urxe_wc *wc)
 {
 	struct kept_recv *kept = (struct kept_recv *)(uintptr_t)wc->wr_id;
@@ -157,7 +159,8 @@ static void take_completion(struct urxe_rq *srq, struct urxe_qp *qp, const struc
 		tell_recv_retired(srq);
 }
 
-/* If the queue was full, the owner may have requests that it could not post: calls refill. */
+/* If the queue was full, the owner may have requests that it could not post, so this function calls
+ * refill. */
 void urxe_offload_srq_complete(struct urxe_rq *srq, const struct urxe_wc *wc)
 {
 	const bool full = srq->head - srq->retired >= srq->attr.max_wr;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The device's HCA: it comes, reports events of queue pairs, and goes. */
+/* The device's HCA: urxe_offload_set and urxe_offload_unset, and the HCA's events of queue
+ * pairs. */
 #include <stddef.h>
 
 #include <rxe/record.h>
@@ -12,7 +13,7 @@
 
 void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx)
 {
-	/* A recording has none of the HCA's calls and completions. */
+	/* A recording would lack the HCA's calls and completions. */
 	urxe_record_stop(dev);
 	dev->offload = ops;
 	dev->offload_ctx = ctx;
@@ -32,7 +33,7 @@ static void release_qps(struct urxe_dev *dev)
 		offload_release_qp(qp);
 }
 
-/* Destroys the HCA's SRQs. The receive requests that the HCA had are lost. */
+/* Destroys the HCA's SRQs. The receive requests that the HCA has are lost. */
 static void release_srqs(struct urxe_dev *dev)
 {
 	struct urxe_rq *srq;
@@ -86,8 +87,8 @@ void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async e
 		qp->drained |= event == URXE_ASYNC_QP_LAST_WQE_REACHED;
 	if (qp->stopping)
 		return;
-	/* qp_event() also reports the event of a QP that a flush error has moved to the error state
-	 * before. */
+	/* A flush error may have moved the QP to the error state before; then qp_error() does
+	 * nothing, and qp_event() reports the event. */
 	if (is_fatal(event))
 		qp_error(qp);
 	qp->req.drain_event &= event != URXE_ASYNC_SQ_DRAINED;

@@ -7,7 +7,7 @@
 #include "objects/qp_counters.h"
 #include "offload/hooks.h"
 
-/* Requests that the HCA gets by one call. */
+/* Most requests that one call hands to the HCA. */
 #define BATCH 16
 
 /* --- Send requests. */
@@ -41,7 +41,8 @@ static void describe_send(struct urxe_send_wr *wr, const struct urxe_qp *qp,
 	}
 }
 
-/* The error of a request that the HCA does not get; URXE_WC_SUCCESS: it gets the request. */
+/* The status of a request that the engine does not hand to the HCA, because it fails;
+ * URXE_WC_SUCCESS: the HCA gets the request. */
 static enum urxe_wc_status refused_status(const struct send_wqe *wqe)
 {
 	if (wqe->kind == WR_MALFORMED)
@@ -53,8 +54,8 @@ static enum urxe_wc_status refused_status(const struct send_wqe *wqe)
 	return URXE_WC_SUCCESS;
 }
 
-/* The request at `cur` will fail, and uses up no receive request of the peer any more: decrements
- * recv_seq from that request on. */
+/* The request at `cur` fails, and so uses up no receive request of the peer: decrements recv_seq
+ * from that request on. */
 static void forget_receive(struct urxe_qp *qp)
 {
 	for (uint32_t i = qp->sq.cur; i != qp->sq.head; i++)
@@ -63,7 +64,8 @@ static void forget_receive(struct urxe_qp *qp)
 }
 
 /* Turns the request at `cur` into one that fails when all earlier requests have completed. The
- * entry equals that of urxe_post_malformed, so that a saved device does not depend on the HCA. */
+ * entry is the same as that of urxe_post_malformed, so that a saved device does not depend on the
+ * HCA. */
 static void refuse_request(struct urxe_qp *qp)
 {
 	struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
@@ -80,7 +82,7 @@ static void refuse_request(struct urxe_qp *qp)
 	};
 }
 
-/* Sets wrs to the requests from `cur` on, at most BATCH, up to one that the HCA does not get.
+/* Sets wrs to the requests from `cur` on, at most BATCH, up to one that fails (refused_status).
  * Returns their number. */
 static uint32_t describe_batch(const struct urxe_qp *qp, struct urxe_send_wr *wrs)
 {
@@ -105,8 +107,8 @@ static void count_sends(struct urxe_qp *qp, uint32_t n)
 	}
 }
 
-/* Hands up to BATCH send requests to the HCA. False: the HCA takes no more at the moment, or no
- * request follows that the HCA gets. */
+/* Hands up to BATCH send requests to the HCA. False: the HCA takes no more at the moment, or the
+ * next request does not go to the HCA. */
 static bool send_batch(struct urxe_qp *qp)
 {
 	struct urxe_send_wr wrs[BATCH];
@@ -125,7 +127,7 @@ static bool send_batch(struct urxe_qp *qp)
 	return false;
 }
 
-/* Fails the request at `cur`, if the HCA does not get it and has no earlier one. */
+/* Fails the request at `cur`, if it does not go to the HCA and the HCA has no earlier one. */
 static void fail_refused(struct urxe_qp *qp)
 {
 	enum urxe_wc_status status = refused_status(sq_wqe(&qp->sq, qp->sq.cur));
@@ -136,8 +138,8 @@ static void fail_refused(struct urxe_qp *qp)
 	fail_send(qp, status);
 }
 
-/* Whether the HCA gets no requests now: it resets its QP, or has gone, or the engine takes the QP
- * over. */
+/* Whether requests wait in the engine: the HCA resets its QP, or has gone, or the engine takes the
+ * QP over. */
 static bool holds_requests(const struct urxe_qp *qp)
 {
 	return qp->resetting || qp->orphaned || qp->stopping;
@@ -161,8 +163,8 @@ void offload_send(struct urxe_qp *qp)
 /* --- Receive requests. */
 
 /* Sets wrs to the next receive requests, at most BATCH, and returns their number. The wr_id of an
- * SRQ's request becomes the address of its kept copy, because such requests complete in any order.
- */
+ * SRQ's request becomes the address of its kept copy, by which its completion finds it: such
+ * requests complete in any order. */
 static uint32_t describe_receives(struct urxe_rq *rq, struct urxe_recv_wr *wrs)
 {
 	uint32_t n = 0;
@@ -192,8 +194,9 @@ static uint32_t post_receives(struct urxe_rq *rq, const struct urxe_recv_wr *wrs
 		      : ops->post_srq_recv(rq->hca, wrs, n, rc);
 }
 
-/* The HCA refuses a receive request because of its contents. A message would have used this request
- * next, so a QP with a queue of its own fails (false). A SRQ goes on without the request. */
+/* The HCA has refused a receive request because of its contents. The next message would have used
+ * this request, so a QP with a queue of its own fails (false). A SRQ goes on without the
+ * request. */
 static bool refuse_receive(struct urxe_rq *rq)
 {
 	if (rq->qp) {

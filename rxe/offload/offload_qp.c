@@ -17,15 +17,15 @@ static int create_cqs(struct urxe_qp *qp)
 	return rc ? rc : offload_create_cq(qp->recv_cq);
 }
 
-/* Whether a new QP becomes the HCA's, too; srq NULL: it has a queue of its own. While the engine
- * takes over, such QPs are the engine's. But a SRQ's requests are with the HCA until its QPs stop.
- */
+/* Whether a new QP becomes the HCA's, too; srq NULL: the QP has a queue of its own. During a
+ * take-over QPs without SRQ are the engine's. The HCA has the requests of a SRQ until its QPs stop,
+ * so QPs of this SRQ are the HCA's until then. */
 static bool has_queue_of_hca(const struct urxe_dev *dev, const struct urxe_rq *srq)
 {
 	return srq ? srq->hca && !srq->stopping : !dev->taking_over;
 }
 
-/* Returns -EOPNOTSUPP also if the HCA goes, or the engine takes over, while an operation waits. */
+/* Also returns -EOPNOTSUPP if the HCA goes, or the engine takes over, while an operation waits. */
 int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 {
 	const struct offload_hca hca = offload_current(qp->dev);
@@ -53,7 +53,7 @@ int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 		       : -EOPNOTSUPP;
 }
 
-/* Counts one more QP of the CQ at the HCA. An armed CQ has to be armed at the HCA. */
+/* Counts one more offloaded QP of the CQ. If the CQ is armed, arms the HCA's queue. */
 static void use_cq(struct urxe_cq *cq)
 {
 	cq->offloaded++;
@@ -61,8 +61,8 @@ static void use_cq(struct urxe_cq *cq)
 		offload_arm_cq(cq, cq->armed == CQ_ARMED_SOLICITED);
 }
 
-/* Notes whether the peer may send messages that use up no receive request: the engine does not
- * count these. */
+/* Notes whether the peer may send messages that use up no receive request, because the engine
+ * cannot count these by completions. */
 static void note_rights(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	const uint32_t remote =
@@ -80,8 +80,8 @@ static void begin(struct urxe_qp *qp)
 	use_cq(qp->recv_cq);
 }
 
-/* Whether the QP is offloaded from INIT on: UD QPs are, and QPs with an SRQ. Of the others, the
- * HCA's side chooses at the transition to RTR. */
+/* Whether the QP is offloaded from INIT on, as UD QPs and QPs with an SRQ are. For other QPs
+ * urxe_offload_ops.takes decides at the transition to RTR. */
 static bool is_offloaded_from_init(const struct urxe_qp *qp)
 {
 	return qp->type == URXE_QPT_UD || !qp->rq->qp;
@@ -94,7 +94,7 @@ static bool takes_connection(const struct urxe_qp *qp, const struct urxe_qp_attr
 }
 
 /* Changes the HCA's QP, if there is one, and returns the HCA's answer. If the HCA went meanwhile,
- * its answer does not count (0), and only the engine's QP changes. */
+ * returns 0, so that the engine's QP changes. */
 static int change_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	int rc;
@@ -106,8 +106,8 @@ static int change_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint3
 	return offload_end_call(qp) ? rc : 0;
 }
 
-/* Moves the HCA's QP to RESET, and returns the HCA's answer. Requests that come meanwhile go to the
- * HCA only if the transition fails. */
+/* Moves the HCA's QP to RESET, and returns the HCA's answer. Requests that are posted meanwhile go
+ * to the HCA only if the transition fails. */
 static int reset_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	int rc;
@@ -127,8 +127,8 @@ static int reset_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32
 	return rc;
 }
 
-/* A QP of the HCA that refuses the transition is destroyed: it must not access memory after its
- * requests are flushed. */
+/* Moves the HCA's QP to the error state. Destroys a QP that refuses: it must not access memory
+ * after its requests are flushed. */
 static void fail_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr)
 {
 	if (!qp->offloaded || qp->stopping || qp->hca_failed || qp->calling)
@@ -156,8 +156,8 @@ static void return_to_init(struct urxe_qp *qp)
 	offload_return_receives(qp->rq);
 }
 
-/* Moves the HCA's QP to RTR, and returns the HCA's answer. The HCA gets the receives before the
- * transition, because the peer may send at once after it. */
+/* Moves the HCA's QP to RTR, and returns the HCA's answer. The HCA gets the receive requests before
+ * the transition, because the peer may send right after it. */
 static int connect_qp(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	int rc;
@@ -165,8 +165,8 @@ static int connect_qp(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint3
 	begin(qp);
 	offload_receive(qp->rq);
 	rc = change_hca(qp, attr, mask);
-	/* If the HCA's QP has failed meanwhile, the QP is in the error state, and its requests are
-	 * flushed: it does not return to INIT. */
+	/* If the HCA's QP has failed meanwhile, the engine's QP is in the error state, and its
+	 * requests are flushed. Then the HCA's QP does not return to INIT. */
 	if (!rc || qp->attr.state == URXE_QPS_ERR)
 		return rc;
 	offload_end(qp);
@@ -178,13 +178,13 @@ static int leave_reset(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint
 {
 	int rc;
 
-	/* The HCA gets no more requests of the SRQ. */
+	/* A take-over has stopped the SRQ, so the HCA gets none of its requests. */
 	if (qp->rq->stopping) {
 		offload_destroy_qp(qp);
 		return 0;
 	}
 	rc = change_hca(qp, attr, mask);
-	/* With an SRQ the error stays, because the HCA has the SRQ's requests. */
+	/* With an SRQ this is an error, because the HCA has the SRQ's requests. */
 	if (rc == -EOPNOTSUPP && qp->rq->qp) {
 		offload_destroy_qp(qp);
 		return 0;
@@ -213,14 +213,17 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 		return from == URXE_QPS_RESET ? 0 : reset_hca(qp, attr, mask);
 	if (from == URXE_QPS_RESET)
 		return leave_reset(qp, attr, mask);
-	/* During a take-over only the engine's QP gets the attributes, and goes on with them. */
+	/* During a take-over only the engine's QP gets the attributes, because the engine goes on
+	 * with it. */
 	if (qp->stopping)
 		return 0;
-	/* The HCA's QP is in RTS if the failed request was not for the HCA. */
+	/* The failed request may not have gone to the HCA: then the HCA's QP is in RTS, not in
+	 * cur_state. */
 	if (from == URXE_QPS_SQE)
 		mask &= ~(uint32_t)URXE_QP_CUR_STATE;
 	note_rights(qp, attr, mask);
-	/* The engine counts the packets of messages that come before the HCA's call returns. */
+	/* Set before the HCA's call, because messages may complete before the call returns, and the
+	 * engine counts their packets. */
 	if (mask & URXE_QP_PATH_MTU)
 		qp->mtu = 128u << attr->path_mtu;
 	if (qp->offloaded || to == URXE_QPS_INIT)

@@ -87,7 +87,8 @@ static void send_fields(struct state_stream *s, struct call *call)
 	datagram_fields(s, call);
 	if (!s->restoring)
 		return;
-	/* A request with more inline data is refused. */
+	/* The engine refuses a request with more inline data; a replay needs only a value that is
+	 * too large. */
 	if (wr->inline_len > URXE_MAX_INLINE)
 		wr->inline_len = UINT32_MAX;
 	wr->inline_data = no_data;
@@ -194,7 +195,7 @@ void extents_fields(struct state_stream *s, struct record_extents *list)
 static void mr_fields(struct state_stream *s, struct call *call)
 {
 	struct urxe_mr_attr *mr = &call->mr;
-	/* When recording, the extents are only read. */
+	/* A recording device only reads the extents. */
 	struct record_extents list = {(struct urxe_extent *)(uintptr_t)mr->extents, mr->n_extents};
 
 	state_u32(s, &mr->pd);
@@ -328,8 +329,8 @@ static void sent_fields(struct state_stream *s, struct urxe_replay_event *event)
 		s->at += event->data_len;
 }
 
-/* A drop's reason, by its name, which outlives the numbers of one version. An unknown name is read
- * as URXE_DROP_NONE. */
+/* A drop's reason, by its name, because the numbers differ between versions of urxe. A name that
+ * this version does not know is read as URXE_DROP_NONE. */
 static void drop_field(struct state_stream *s, enum urxe_drop *drop)
 {
 	char name[32] = "";
@@ -387,7 +388,8 @@ void event_fields(struct state_stream *s, struct urxe_replay_event *event)
 	}
 }
 
-/* The original value of an atomic is contents of memory: its header ends before it. */
+/* A recording has no contents of memory, so the header of an ATOMIC ACKNOWLEDGE ends before the
+ * original value. */
 #define ATOMIC_ACK_LEN 8
 
 void event_set_headers(struct urxe_replay_event *event, const struct urxe_frame *frame)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The records of a recording, in both directions, by the fields of record/stream.h: calls of the
- * engine's owner, and behind each one what the engine did within the call.
- */
+/* The records of a recording, written and read by the fields of record/stream.h: calls of the
+ * engine's owner, and behind each call what the engine did within the call. */
 #ifndef URXE_RECORD_CALL_H
 #define URXE_RECORD_CALL_H
 
@@ -10,17 +8,16 @@
 
 #include "record/stream.h"
 
-/* Segments of a recorded request. The engine refuses a request with more than URXE_MAX_SGE. The
- * recording keeps one more, so the replayed engine refuses the request, too. */
+/* Most segments of a recorded request. The engine refuses a request with more than URXE_MAX_SGE.
+ * The recording keeps one more, so that the replayed engine refuses the request, too. */
 #define CALL_SEGS (URXE_MAX_SGE + 1)
 
-/* Members of struct call that a call has, besides those that its own function passes. */
+/* Members of struct call that the record of a call has, besides those of the call's own function in
+ * CALL_LIST. */
 enum call_member { NOW = 1, QPN = 2, KEY = 4, VALUE = 8, CONTEXT = 16, FLAG = 32 };
 
-/*
- * X(identifier, name, members, function of the other fields or NULL). The kind of a call is its
- * position in this list, so new calls are added at the end.
- */
+/* X(identifier, name, members, function of the other fields or NULL). The kind of a call is its
+ * position in this list, so new calls are added at the end. */
 #define CALL_LIST(X)                                                     \
 	X(INPUT, "input", NOW | VALUE, NULL)                             \
 	X(OUTPUT, "output", NOW, output_fields)                          \
@@ -62,10 +59,10 @@ enum call_member { NOW = 1, QPN = 2, KEY = 4, VALUE = 8, CONTEXT = 16, FLAG = 32
 #define CALL_ENUM(id, name, members, fields) CALL_##id,
 enum call_kind { CALL_LIST(CALL_ENUM) CALL_COUNT };
 
-/* Frames of a call of urxe_output, at most. */
+/* Most frames of a call of urxe_output. */
 #define CALL_FRAMES 256
 
-/* Replay: what pointers in a call lead to. */
+/* Replay: memory for what pointers in a call point to. */
 struct call_space {
 	struct urxe_seg segs[CALL_SEGS];
 	struct urxe_path path;
@@ -110,7 +107,7 @@ struct call {
 		uint16_t u16;
 		struct {
 			uint32_t n;
-			const struct urxe_frame *frames; /* recording: their rooms */
+			const struct urxe_frame *frames; /* recording: only their rooms are used */
 		} output;
 	};
 	struct call_space *space; /* replay; NULL: recording */
@@ -121,22 +118,23 @@ enum record_kind {
 	RECORD_STATE = 1, /* version, time, a mask of enum record_owner, and the stream of
 			     urxe_state_save; the first record */
 	RECORD_TIMERS,    /* the order in which timers fire that are due at the same time */
-	RECORD_FRAME,     /* a received frame; follows the call INPUT */
-	RECORD_SENT,      /* this and the next four: events of enum urxe_replay_kind */
+	RECORD_FRAME,     /* a received frame; follows CALL_INPUT */
+	RECORD_SENT,      /* this kind and the next four: events of enum urxe_replay_kind */
 	RECORD_DROPPED,
 	RECORD_COMPLETION,
 	RECORD_COMP_EVENT,
 	RECORD_ASYNC,
-	RECORD_REFILL, /* the engine asked for receive requests; calls follow */
+	RECORD_REFILL, /* the engine called urxe_ops.refill; the owner's calls within it follow */
 	RECORD_REFILLED,
-	RECORD_ANSWER,  /* a callback gave another answer than the usual one */
+	RECORD_ANSWER,  /* a callback gave another than its usual answer */
 	RECORD_STOPPED, /* the end mark: urxe_record_stop was called */
 	RECORD_LOST,    /* the end mark: urxe_recorder.write had no room */
 	RECORD_PAGES,   /* the extents that urxe_ops.page_list returned */
 	RECORD_CALL = 64,
 };
 
-/* What the owner provides and a saved state does not contain. RECORD_STATE has a mask of these. */
+/* What the owner provides, which a saved state does not contain. RECORD_STATE has a mask of
+ * these. */
 enum record_owner {
 	OWNER_COPIES = 1,   /* urxe_dev_attr.copy_ops */
 	OWNER_PERSISTS = 2, /* urxe_ops.persist */
@@ -146,21 +144,21 @@ enum record_owner {
 /* Callbacks whose usual answer is not recorded. */
 enum record_question {
 	QUESTION_GUARD,     /* usually true */
-	QUESTION_PULL,      /* true */
-	QUESTION_PAGE_LIST, /* true */
-	QUESTION_COMPLETE,  /* true */
-	QUESTION_PERSIST,   /* true */
-	QUESTION_PATH_CUT,  /* false */
+	QUESTION_PULL,      /* usually true */
+	QUESTION_PAGE_LIST, /* usually true */
+	QUESTION_COMPLETE,  /* usually true */
+	QUESTION_PERSIST,   /* usually true */
+	QUESTION_PATH_CUT,  /* usually false */
 	QUESTION_COUNT
 };
 
 struct record_answer {
 	uint8_t question;
-	uint32_t ordinal; /* how often the engine had asked before, within the call */
+	uint32_t ordinal; /* how often the engine had asked the question before, within the call */
 };
 
-/* Recording: the owner's extents, only read. Replay: allocated; the caller frees them, also after
- * an error. */
+/* Recording: the owner's extents, which are only read. Replay: allocated; the caller frees them,
+ * also after an error. */
 struct record_extents {
 	struct urxe_extent *extents;
 	uint32_t n;
@@ -184,16 +182,14 @@ struct record_frame {
 };
 
 const char *call_name(enum call_kind kind);
-/* The fields of a record, without its kind and length. */
+/* The fields of a record, without its header. */
 void call_fields(struct state_stream *s, struct call *call);
 void frame_fields(struct state_stream *s, struct record_frame *frame);
 void timer_fields(struct state_stream *s, struct record_timer *timer);
 void answer_fields(struct state_stream *s, struct record_answer *answer);
 void extents_fields(struct state_stream *s, struct record_extents *list);
-/*
- * The fields of an event that the engine caused; the caller has set event->kind. A sent frame's
- * data is at most URXE_RECORD_HEADERS bytes; replay: it points into the stream.
- */
+/* The fields of an event that the engine caused; the caller has set event->kind. The data of a sent
+ * frame is at most URXE_RECORD_HEADERS bytes. Replay: the data points into the stream. */
 void event_fields(struct state_stream *s, struct urxe_replay_event *event);
 /* The kind of record that has an event of this kind. */
 enum record_kind event_record(enum urxe_replay_kind kind);

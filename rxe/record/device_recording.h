@@ -7,10 +7,8 @@
 
 struct player;
 
-/*
- * What a device that repeats a recording does: compares an event, gives a recorded answer, or posts
- * the receive requests that the owner posted within `refill`.
- */
+/* What a device that repeats a recording does: compares an event, gives a recorded answer, or posts
+ * the receive requests that the recorded device's owner posted within `refill`. */
 struct player_ops {
 	void (*event)(struct player *p, struct urxe_replay_event *actual);
 	bool (*answer)(struct player *p, enum record_question question);
@@ -21,15 +19,16 @@ struct device_recording {
 	struct player *player;           /* NULL: the device records; else it replays */
 	const struct player_ops *replay; /* if the device replays */
 	struct urxe_recorder to;         /* if the device records */
-	struct state_stream stream;      /* of one record; its buffer is kept */
-	uint32_t asked[QUESTION_COUNT];  /* within the call */
+	struct state_stream stream;      /* of one record; the buffer is reused for the next one */
+	uint32_t asked[QUESTION_COUNT];  /* number of questions within the call, by enum
+					    record_question */
 };
 
-/* Begins a record of enum record_kind, and returns the stream to which the caller writes fields;
- * then record_end. */
+/* Begins a record of enum record_kind, and returns the stream to which the caller writes the
+ * fields; then the caller calls record_end. */
 struct state_stream *record_begin(struct urxe_dev *dev, uint32_t kind);
-/* Hands the record to the owner. Without memory or room the recording has a gap, so it ends:
- * dev->recording is NULL then. */
+/* Hands the record to the owner. If there was no memory or room for it, the recording ends, because
+ * it would have a gap: dev->recording is NULL then. */
 void record_end(struct urxe_dev *dev);
 
 #endif

@@ -9,17 +9,16 @@
 #include "objects/qp.h"
 #include "objects/rq.h"
 
-/* Bytes at both ends of a frame that its digest covers: the headers, and the ICRC. */
+/* Number of bytes at the begin and the end of a frame that its digest covers: the headers, and the
+ * ICRC. */
 #define DIGEST_HEAD 128
 #define DIGEST_TAIL 16
 
 #define FNV_BASIS 2166136261u
 #define FNV_PRIME 16777619u
 
-/*
- * Extends the hash by FNV-1a. Not a CRC-32, because the ICRC is one: the CRC-32 of a whole small
- * packet and its ICRC would not depend on the packet number.
- */
+/* Extends the hash by FNV-1a. A CRC-32 would be useless: the ICRC is one, too, so the CRC-32 of a
+ * small packet with its ICRC would not depend on the packet's PSN. */
 static uint32_t digest_bytes(uint32_t hash, const uint8_t *data, uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i++)
@@ -119,9 +118,10 @@ void record_received(struct urxe_dev *dev, const struct urxe_frame *frame)
 	if (dev->recording->player)
 		return;
 	s = record_begin(dev, RECORD_FRAME);
-	/* Frames of an inbox or of a process's own packet socket did not cross the switch. */
+	/* Frames of an inbox or of the process's own packet socket did not pass the switch, so no
+	 * capture has them. */
 	fields.whole = dev->recording->to.whole_frames || frame->without_icrc || frame->from_wire;
-	/* The ICRC's bytes of a frame without ICRC may be beyond the owner's buffer. */
+	/* A frame without ICRC may end before the ICRC's bytes in the owner's buffer. */
 	if (frame->without_icrc && fields.len >= URXE_ICRC_LEN)
 		fields.len -= URXE_ICRC_LEN;
 	if (!fields.whole)

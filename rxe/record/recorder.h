@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hooks of recordings: each entry point of the engine has RECORD_ENTRY, and each place that calls
- * the owner calls one of the functions below, if HAS_RECORDING. A device that records writes a
- * record. A device that replays a recording (state/replay.c) compares the event with its record.
+ * Hooks of recordings. Each entry point of the engine has RECORD_ENTRY. Each place that calls the
+ * owner calls one of the functions below, if HAS_RECORDING. A device that records writes a record.
+ * A device that replays a recording (state/replay.c) compares the event with its record.
  */
 #ifndef URXE_RECORD_RECORDER_H
 #define URXE_RECORD_RECORDER_H
@@ -38,9 +38,9 @@ void record_refill(struct urxe_dev *dev, bool begins);
 void record_pages(struct urxe_dev *dev, const struct urxe_extent *extents, uint32_t n);
 
 /*
- * Returns the answer to go on with. `answer` is what the owner's callback returned, and is returned
- * unless the device replays: then the recorded answer is. A device that records writes a record if
- * the answer is not the usual one.
+ * Returns the answer with which the caller goes on. `answer` is what the owner's callback returned.
+ * A device that records writes a record if `answer` is not the usual one, and returns `answer`. A
+ * device that replays returns the recorded answer instead.
  */
 bool record_answer(struct urxe_dev *dev, enum record_question question, bool answer);
 

@@ -289,10 +289,11 @@ void state_u24(struct state_stream *s, uint32_t *value)
 
 /* --- Times. */
 
-/* The numbers that stand for the times URXE_NEVER and 0; durations are between them. */
+/* The numbers that stand for the times URXE_NEVER and 0. Numbers of other times are between
+ * them. */
 #define NEVER INT64_MAX
 #define ZERO  INT64_MIN
-/* The longest duration from now, each way, ns. */
+/* Longest distance of a time from now, in past or future, and longest duration, ns. */
 #define FARTHEST (INT64_C(1) << 60)
 #define LONGEST  (UINT64_C(1) << 42)
 
