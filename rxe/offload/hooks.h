@@ -16,8 +16,8 @@
 /* --- Queue pairs. */
 
 /* Creates the HCA's QP, which chooses qp->qpn; returns 0 or a negative errno value. After an error
- * the caller calls offload_destroy_qp, and the QP is the engine's alone. If the HCA keeps the
- * requests of the QP's SRQ (offload_keeps_receives), the caller instead fails. */
+ * the caller calls offload_destroy_qp. Then the QP is the engine's alone, or is not created if the
+ * HCA has the requests of its SRQ (offload_keeps_receives). */
 int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init);
 /*
  * Applies a call of urxe_qp_modify to the HCA's QP, as far as the HCA needs it. Called after the

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Rate and congestion notification packets of a QP. */
+/* A QP's transmit rate, and the CNP that is due. */
 #include "congestion/dcqcn.h"
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "state/state_records.h"
 
-/* Longest packet that DCQCN has seen, bytes. */
+/* Longest packet whose length DCQCN notes, bytes. */
 #define LONGEST 65536
 
-/* A rate above that of this link becomes this link's. */
+/* Restoring: lowers a rate above that of this device's link to the link's rate. */
 static void rate_field(struct state_stream *s, const struct urxe_qp *qp, uint64_t *bps)
 {
 	const uint64_t most = qp->dev->dcqcn.link_bps;
@@ -25,7 +25,8 @@ static void dcqcn_fields(struct state_stream *s, const struct urxe_qp *qp, struc
 	state_time(s, &d->alpha_at);
 	state_time(s, &d->increase_at);
 	state_time(s, &d->raise_at);
-	d->cut_at = 0; /* not in the stream, so the saved device loses it as well */
+	d->cut_at = 0; /* not in the stream: the saved device loses it, too, so that it equals the
+			  restored one */
 	state_u32_max(s, &d->alpha, DCQCN_ALPHA_ONE);
 	state_u32(s, &d->bytes);
 	state_u32(s, &d->by_time);

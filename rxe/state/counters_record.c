@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Counters by their names, because another version of urxe may have other counters. Counters that
- * are 0 are left out; counters that this version does not know are dropped.
- */
+/* Counters by their names, because another version of urxe may have other counters. The stream
+ * leaves out counters that are 0; restoring ignores counters that this version does not know. */
 #include <string.h>
 
 #include <rxe/counters.h>
@@ -10,7 +8,7 @@
 #include "state/state_records.h"
 
 #define NAME_MAX 63
-/* An entry has at least: the length of its name, and its value. */
+/* Least bytes of an entry: the length of a name, and a value. */
 #define ENTRY_MIN 9
 
 static const char *counter_name(uint32_t i)

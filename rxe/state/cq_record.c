@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion queues, and the completions in them that the owner keeps. */
+/* Completion queues, and the completions in them, which the owner keeps. */
 #include "objects/cq.h"
 
 #include "objects/device.h"
 #include "state/state_records.h"
 
-/* A completion takes this many bytes. */
+/* Bytes of a completion in the stream. */
 #define COMPLETION_LEN 45
 
 static void list_cq(struct state_device *d, struct urxe_cq *cq, uint64_t tag)
@@ -69,7 +69,7 @@ static void completion_fields(struct state_device *d, struct urxe_wc *wc)
 	state_u8(s, &wc->sl);
 	state_u8_max(s, &wc->net, URXE_NET_IPV6);
 	state_bool(s, &wc->solicited);
-	/* The QP may have been destroyed since. */
+	/* The QP may have been destroyed after its completion. */
 	qp = s->restoring ? idmap_find(&d->dev->qps, wc->qpn) : NULL;
 	if (s->restoring)
 		wc->qp_ctx = qp ? qp->ctx : NULL;

@@ -8,7 +8,7 @@
 
 /* Most CNPs of one interval (congestion/cnp.c). */
 #define MAX_CNPS 256
-/* Longest IP packet, bytes: buffers of packets have the size of the device's MTU. */
+/* Longest IP packet, bytes. Restoring allocates buffers for packets of the device's MTU. */
 #define MTU_MAX 65535
 
 static void dcqcn_fields(struct state_stream *s, struct urxe_dcqcn *p)
@@ -47,7 +47,8 @@ void device_attr_record(struct state_stream *s, struct urxe_dev_attr *attr,
 	state_bool(s, &attr->omit_local_icrc);
 }
 
-/* The attributes as the owner gave them: the device replaces max_packets 0 by its default. */
+/* The attributes as the owner gave them: the device has replaced a max_packets of 0 by its
+ * default. */
 static struct urxe_dev_attr given_attr(const struct urxe_dev *dev)
 {
 	struct urxe_dev_attr attr = dev->attr;
@@ -57,13 +58,13 @@ static struct urxe_dev_attr given_attr(const struct urxe_dev *dev)
 	return attr;
 }
 
-/* The device was created with the attributes of its new owner. Those that the saved state depends
- * on must equal the saved ones. */
+/* Restoring: fails unless those attributes of the new device on which the saved state depends equal
+ * the saved ones. */
 static void check_attr(struct state_device *d, const struct urxe_dev_attr *saved)
 {
 	const struct urxe_dev_attr now = given_attr(d->dev);
 
-	/* The QPs' rates, and the ECN bits of their headers, depend on `congestion`. */
+	/* `congestion` determines the rates of the QPs, and the ECN bits of their headers. */
 	if (memcmp(now.mac, saved->mac, sizeof(now.mac)) || now.max_packets != saved->max_packets ||
 	    now.congestion != saved->congestion)
 		state_fail(&d->stream, -EINVAL);

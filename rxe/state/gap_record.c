@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The gap before received requests, and the requests that the responder keeps behind it. */
+/* The PSN gap of a responder, and the requests that the responder keeps behind it. */
 
 #include <rxe/opcode.h>
 
@@ -7,7 +7,7 @@
 #include "objects/qp.h"
 #include "state/state_records.h"
 
-/* A kept packet has at least this many bytes. */
+/* Least bytes of a kept packet in the stream. */
 #define PACKET_MIN 19
 
 static void header_fields(struct state_stream *s, struct urxe_packet *p)
@@ -35,7 +35,7 @@ static void header_fields(struct state_stream *s, struct urxe_packet *p)
 		state_u32(s, &p->ieth_rkey);
 }
 
-/* Whether this is a request of RC as parsing accepts it. */
+/* Whether urxe_packet_parse accepts such a packet as a request of RC. */
 static bool is_request(const struct urxe_packet *p)
 {
 	const struct urxe_opcode_info *info = &urxe_opcodes[p->opcode];
@@ -64,7 +64,7 @@ static void save_packet(struct state_stream *s, struct out_of_order_packet *kept
 	state_bytes(s, kept->payload, kept->packet.payload_len);
 }
 
-/* Restoring: puts the packet behind the earlier ones. */
+/* Restoring: appends the packet to the kept ones. */
 static void keep_packet(struct state_stream *s, struct urxe_qp *qp, const struct urxe_packet *p,
 			uint64_t arrival)
 {
@@ -131,7 +131,7 @@ void gap_record(struct state_stream *s, struct urxe_qp *qp)
 	state_time(s, &gap->asked_at);
 	state_duration(s, &gap->repair_ns);
 	timer_field(s, qp, &qp->gap_timer);
-	/* The end of a gap's wait is a NAK, which needs headers. */
+	/* When the gap timer falls due, the responder sends a NAK, which needs headers. */
 	state_require(s, qp->header.len || !(qp->resp.in_gap || timer_armed(&qp->gap_timer)));
 	kept_fields(s, qp);
 	state_end(s);

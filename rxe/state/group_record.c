@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lists of QPs in an order that matters: members of a multicast group, and QPs with output. */
+/* Lists of QPs whose order matters: members of a multicast group, and QPs that may have something
+ * to send. */
 
 #include "objects/device.h"
 #include "objects/multicast.h"
@@ -41,8 +42,8 @@ static void attach_group_member(struct state_device *d, struct urxe_qp *qp,
 		state_fail(&d->stream, rc == -ENOMEM ? rc : -EBADMSG);
 }
 
-/* Reads the members of a group, and attaches them. Each QP becomes the first member, so the last
- * one of the stream is attached first. */
+/* Reads the members of a group, and attaches them, the last one of the stream first: each attached
+ * QP becomes the first member. */
 static void restore_members(struct state_device *d, const struct urxe_gid *gid)
 {
 	struct urxe_qp *member[URXE_MAX_MCAST_QPS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the owner contributes to the record of an object: its tag, its context, and the list of what
- * was restored. */
+/* What the owner contributes to the record of an object: its tag and its context. Also the list of
+ * restored objects for the owner. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -36,9 +36,9 @@ static void mtu_field(struct state_stream *s, struct urxe_qp *qp)
 	state_require(s, qp->mtu >= 256 && qp->mtu <= 4096 && !(qp->mtu & (qp->mtu - 1)));
 }
 
-/* Restoring: the device may carry less than the path MTU. A connection cannot go on with less. In
- * the error state only answers that are due are sent (qp_record.c), and the offsets in the peer's
- * requests that are kept depend on the MTU. */
+/* Restoring: the new device's MTU may be too small for the path MTU of the QP. A connection cannot
+ * go on with a smaller path MTU. In the error state the path MTU stays: the QP sends only answers
+ * that are due (qp_record.c), and the kept requests of the peer have offsets that depend on it. */
 static void limit_mtu(struct state_stream *s, struct urxe_qp *qp)
 {
 	const uint32_t most = urxe_max_path_mtu(qp->dev->attr.mtu);
@@ -68,8 +68,8 @@ static bool has_valid_lengths(const struct header_template *h)
 	       h->len == h->l3 + l3_length(h->net);
 }
 
-/* The stream has the header's bytes, because the GID table may have changed since the path was set.
- * A QP that was never connected has no header. */
+/* The stream has the bytes of the header, because the GID table may have changed after the path was
+ * set. A QP that was never connected has no header. */
 static void header_fields(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct header_template *h = &qp->header;
@@ -84,13 +84,13 @@ static void header_fields(struct state_stream *s, struct urxe_qp *qp)
 	state_bytes(s, h->bytes, h->len);
 	if (!s->restoring || !state_ok(s))
 		return;
-	build_label_flow(qp); /* older versions set no flow label */
+	build_label_flow(qp); /* streams of older versions have no flow label */
 	h->ipv4_sum = h->net == URXE_NET_IPV4 ? ipv4_sum(h->bytes + h->l3) : 0;
 	h->omit_icrc = dev->attr.omit_local_icrc &&
 		       !memcmp(h->bytes, dev->attr.mac, sizeof(dev->attr.mac));
 }
 
-/* Whether QPs of this type have the state, and a connected one has headers and an MTU. */
+/* Whether a QP of this type may be in this state; a connected one must have headers. */
 static bool is_valid_state(const struct urxe_qp *qp)
 {
 	const uint8_t state = qp->attr.state;

@@ -59,8 +59,8 @@ static struct urxe_qp *create_qp(struct state_device *d, struct urxe_qp_init *in
 	return qp;
 }
 
-/* Restoring: a QP that has failed by itself still sends the answers that are due, in packets of its
- * path MTU. */
+/* Restoring: fails if answers are due and the device's MTU is too small for packets of the QP's
+ * path MTU. A QP in the error state may have such answers, too. */
 static void require_mtu_for_answers(struct state_stream *s, const struct urxe_qp *qp)
 {
 	if (s->restoring && state_ok(s) && urxe_qp_has_answers(qp) &&

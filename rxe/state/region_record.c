@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory regions, and the keys of fast registrations. A region's extents are saved as lengths and
- * the addresses of the saving process, which only tell the new owner which memory was there.
+ * Memory regions, and the keys of fast registrations. The stream has a region's extents as lengths
+ * and addresses of the saving process. The addresses only tell the new owner which memory was
+ * there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -65,9 +66,9 @@ static bool have_length(const struct urxe_extent *extents, uint32_t n, uint64_t 
 	return sum == length;
 }
 
-/* Asks the owner for the memory of the region, and sets attr->extents to it. Sets an error in the
- * stream if the owner refuses, if the saved extents or the owner's do not have the region's length,
- * or if the list exceeds the limit of memory (state_spend). */
+/* Asks the owner for the memory of the region, and sets attr->extents to the answer. Sets an error
+ * in the stream if the owner refuses, if the saved extents or the owner's extents do not have the
+ * region's length, or if the list exceeds the limit of memory (state_spend). */
 static void find_memory(struct state_device *d, struct urxe_mr_attr *attr,
 			const struct urxe_extent *saved, uint32_t n)
 {
@@ -96,7 +97,7 @@ static void find_memory(struct state_device *d, struct urxe_mr_attr *attr,
 
 static void set_error(struct state_stream *s, int rc)
 {
-	/* The stream names a key twice, or rights that no region has. */
+	/* The stream has a key twice, or rights that a region cannot have. */
 	if (rc)
 		state_fail(s, rc == -ENOMEM ? rc : rc == -EOPNOTSUPP ? -EINVAL : -EBADMSG);
 }
@@ -130,8 +131,8 @@ void mr_record(struct state_device *d, struct urxe_mr *mr)
 
 /* --- Fast registration. */
 
-/* Restoring: makes room for n extents in the object's region. Unmapped memory may have cut the
- * region into more pieces than a registration may have. */
+/* Restoring: makes room for n extents in the object's region. Unmapping may have cut the region
+ * into more pieces than a registration may have. */
 static void make_room(struct state_stream *s, struct urxe_fast_mr *fast, uint32_t n)
 {
 	struct urxe_mr *mr = n > fast->max_extents ? mr_allocate(n) : fast->mr;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * urxe_replay: repeats the calls of a recording. What the restored device does within a call is
- * compared with the records behind the call, one by one; the first difference ends the replay.
- */
+/* urxe_replay: repeats the calls of a recording. It compares each action of the restored device
+ * within a call with the next record behind the call; the first difference ends the replay. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +14,18 @@
 #include "record/device_recording.h"
 #include "state/state_records.h"
 
-/* Header of a record: its kind and the length of its fields (record/stream.h). */
+/* Length of a record's header, bytes: its kind and the length of its fields (record/stream.h). */
 #define RECORD_LEN 8
 /* Bytes for a frame of urxe_output: the longest MTU of a stream, and the Ethernet header. */
 #define FRAME_ROOM 65600u
 
 struct player {
 	struct urxe_replay *replay;
-	struct state_stream stream; /* first error: of the recording */
+	struct state_stream stream; /* its first error is that of the recording */
 	struct urxe_dev *dev;
-	int result; /* 0, -ENOENT, -EILSEQ: the replay ends */
+	int result; /* 0; or -ENOENT or -EILSEQ, which ends the replay */
 	uint32_t asked[QUESTION_COUNT];
-	uint8_t *out;                      /* frames of urxe_output */
+	uint8_t *out;                      /* buffers for the frames of urxe_output */
 	struct device_recording recording; /* the device's, which names this player */
 	struct urxe_ops ops;               /* of the device */
 	struct record_extents pages;       /* the newest answer of page_list */
@@ -38,7 +36,7 @@ static bool goes_on(const struct player *p)
 	return state_ok(&p->stream) && !p->result;
 }
 
-/* The kind of the next record; 0: the recording ends, or is cut within the record. */
+/* The kind of the next record; 0: the recording ends here, or is cut within the record. */
 static uint32_t next_kind(struct player *p)
 {
 	struct state_stream s = p->stream;
@@ -63,7 +61,7 @@ static void end(struct player *p)
 
 /* --- Comparison. */
 
-/* Keeps an event, with its data, for the owner. */
+/* Copies an event and its data to the results of urxe_replay. */
 static void keep_event(struct urxe_replay_event *to, uint8_t data[URXE_RECORD_HEADERS],
 		       const struct urxe_replay_event *event)
 {
@@ -119,7 +117,7 @@ static bool is_same_event(const struct urxe_replay_event *a, const struct urxe_r
 	}
 }
 
-/* Reads the event that the recording has next. False: the recording has none, or is damaged. */
+/* Reads the event of the next record. False: the next record has no event, or is damaged. */
 static bool read_event(struct player *p, struct urxe_replay_event *event)
 {
 	const uint32_t kind = next_kind(p);
@@ -149,7 +147,7 @@ static void player_event(struct player *p, struct urxe_replay_event *actual)
 
 	actual->time = p->dev->now;
 	actual->wc.qp_ctx = NULL;
-	/* The replay has ended, or the recording is cut within the call. */
+	/* Without a next record the replay has ended, or the recording is cut within the call. */
 	if (!goes_on(p) || !next_kind(p))
 		return;
 	if (!read_event(p, &expected))
@@ -160,7 +158,7 @@ static void player_event(struct player *p, struct urxe_replay_event *actual)
 		report(p, actual);
 }
 
-/* At the end of a call: if the recording has a further event of the call, the device differs. */
+/* At the end of a call: if the next record belongs to the call, the device has done too little. */
 static void expect_no_more(struct player *p)
 {
 	struct urxe_replay_event expected;
@@ -193,7 +191,7 @@ static bool player_answer(struct player *p, enum record_question question)
 	return usual;
 }
 
-/* --- The owner of the device: its contexts are the numbers of the recording. */
+/* --- Callbacks of the owner. The contexts of objects are numbers of the recording. */
 
 static bool take_completion(void *cq_ctx, const struct urxe_wc *wc)
 {
@@ -214,8 +212,8 @@ static void ignore_async(void *dev_ctx, enum urxe_async event, void *ctx)
 	(void)ctx;
 }
 
-/* Touches nothing and returns true, because the replay has no memory of regions. The payload of a
- * sent frame is what its buffer had before. */
+/* Touches nothing and returns true, because a replay has no memory of regions. So the payload of a
+ * sent frame is what the frame's buffer had before. */
 static bool skip_access(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 			void *arg)
 {
@@ -261,7 +259,7 @@ static bool list_pages(void *dev_ctx, const struct urxe_fast_reg *request,
 	return true;
 }
 
-/* Returns NULL: while a device is recorded, it reaches no peer by the copy transport. */
+/* Returns NULL: the recorded device, too, reached no peer by the copy transport. */
 static const struct urxe_copy_table *find_no_table(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	(void)ctx;
@@ -326,9 +324,9 @@ static void *find_in(struct player *p, struct idmap *map, uint32_t id)
 }
 
 /*
- * Takes the bytes of a queue pair, SRQ or fast registration from the limit max_bytes: a recording
- * of a few bytes can ask for queues of megabytes. These count until they are destroyed. CQs,
- * regions and windows do not count: the length of the recording limits their number.
+ * Takes the bytes of a queue pair, SRQ or fast registration from the limit max_bytes until the
+ * object is destroyed: a recording of a few bytes can ask for queues of megabytes. CQs, regions and
+ * windows take nothing, because the length of the recording limits their number.
  */
 static void spend_replay_memory(struct player *p, uint64_t bytes)
 {
@@ -372,7 +370,7 @@ static void create_qp(struct player *p, struct call *call)
 	init->recv_cq = find_cq(p, call->qp.recv_cq);
 	if (call->qp.srq)
 		init->srq = find_srq(p, call->qp.srq);
-	/* The engine checks the sizes of the queues. */
+	/* urxe_qp_create checks the sizes of the queues. */
 	if (state_ok(&p->stream) && !urxe_qp_create(p->dev, init, &qp))
 		spend_replay_memory(p, memory_of_qp(qp));
 }
@@ -470,8 +468,8 @@ static void call_qp(struct player *p, struct call *call)
 	}
 }
 
-/* The region of the call; NULL: none, which is an error. Memory is also unmapped from fast
- * registrations, which are in dev->fast_mrs. */
+/* The region of the call; NULL: there is none, which is an error. A call that unmaps memory may
+ * name the region of a fast registration, which mr_find finds in dev->fast_mrs. */
 static struct urxe_mr *find_region(struct player *p, const struct call *call)
 {
 	struct urxe_mr *mr;
@@ -543,7 +541,8 @@ static void call_window(struct player *p, const struct call *call)
 	}
 }
 
-/* A save changes the device: it forgets what is not in the stream. */
+/* A save is repeated, because it changes the device: the device forgets what is not in the
+ * stream. */
 static void save_device(struct player *p, const struct call *call)
 {
 	const struct urxe_state_save how = {.tag = NULL};
@@ -590,7 +589,7 @@ static void find_frame(struct player *p, struct urxe_frame *frame)
 		return;
 	}
 	/* The engine may read URXE_ICRC_LEN bytes behind a frame without an ICRC, and lengths in
-	 * its headers count them. */
+	 * the frame's headers count these bytes. */
 	if (fields.without_icrc) {
 		event.data = memcpy(p->out, event.data, fields.len);
 		fields.len += URXE_ICRC_LEN;
@@ -607,8 +606,8 @@ static void find_frame(struct player *p, struct urxe_frame *frame)
 	report(p, &event);
 }
 
-/* Passes the frames of the call to the device, one after the other, because a captured frame is
- * valid until the next one. */
+/* Passes the frames of the call to the device one by one, because a captured frame is valid only
+ * until the next one is found. */
 static void input(struct player *p, const struct call *call)
 {
 	for (uint32_t i = 0; i < call->value && goes_on(p); i++) {
@@ -675,9 +674,9 @@ static void make_call(struct player *p, struct call *call)
 
 /* --- The recording. */
 
-/* Most timers that a recording can have: four for each QPN. */
+/* Most timers of a recording: four for each QPN. */
 #define TIMERS_MAX (UINT32_C(4) << 24)
-/* Limit of recorded times: the engine can add a timeout to an earlier one. */
+/* Recorded times are below this limit, so that the engine can add a timeout to a time. */
 #define TIME_MAX (UINT64_C(1) << 62)
 
 static void report_call(struct player *p, const struct call *call)
@@ -750,7 +749,7 @@ static void play_calls(struct player *p)
 	state_require(&p->stream, !kind || p->replay->has_end || p->replay->lost);
 }
 
-/* The device gets the callbacks that the recorded one had. */
+/* Gives the device the callbacks that the recorded device had. */
 static void set_owner(struct player *p, struct urxe_dev_attr *attr, uint32_t owner)
 {
 	p->ops = all_ops;
@@ -784,8 +783,8 @@ static int restore_device(struct player *p, const uint8_t *state, size_t length,
 	return rc;
 }
 
-/* Restores the device of the first record. -EBADMSG: there is no such record; -EPROTONOSUPPORT: it
- * has another version; or an error of the restoration. */
+/* Restores the device from the first record. -EBADMSG: the first record has no state;
+ * -EPROTONOSUPPORT: the record has another version; or an error of the restoration. */
 static int begin_device(struct player *p)
 {
 	struct state_stream *s = &p->stream;
@@ -830,7 +829,7 @@ static void put_timer(struct player *p)
 		      timer && timers_put(&p->dev->timers, fields.number, timer, fields.queued));
 }
 
-/* Puts timers where they were, so that they fire in the same order. */
+/* Puts the timers in their places in the queue, so that they fire in the same order. */
 static void place_timers(struct player *p)
 {
 	struct state_stream *s = &p->stream;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Whether the PSNs of a requester agree with its send queue. The engine computes positions in
- * messages and in the queue from them, without further checks.
- */
+/* Checks whether the PSNs of a requester agree with its send queue: the engine computes positions
+ * in messages and in the queue from these PSNs, without further checks. */
 #include "objects/qp.h"
 #include "requester/requester.h"
 #include "state/state_records.h"
 
-/* a - b in the space of PSNs, as a number that is not negative. */
+/* a - b in the space of PSNs, 0 to 2^24 - 1. */
 static uint32_t psn_distance(uint32_t a, uint32_t b)
 {
 	return (a - b) & URXE_PSN_MASK;
@@ -19,7 +17,7 @@ static bool is_between(uint32_t psn, uint32_t from, uint32_t to)
 	return psn_distance(psn, from) <= psn_distance(to, from);
 }
 
-/* Whether the requests up to `cur` have consecutive PSNs, and the newest PSN is in `cur`. */
+/* Whether the requests up to `cur` have consecutive PSNs, and req.psn is in request `cur`. */
 static bool has_consecutive_psns(const struct urxe_qp *qp)
 {
 	const struct sq *sq = &qp->sq;
@@ -40,8 +38,8 @@ static bool has_consecutive_psns(const struct urxe_qp *qp)
 	return wqe->first_psn == at && (wqe->n_packets ? sent < wqe->n_packets : !sent);
 }
 
-/* Whether the local requests before `cur` are executed, and no others; the oldest is not, because
- * it would be complete. */
+/* Whether exactly the requests without packets before `cur` are executed. The oldest request is not
+ * executed, because then it would be completed. */
 static bool has_executed_in_order(const struct urxe_qp *qp)
 {
 	const struct sq *sq = &qp->sq;
@@ -74,7 +72,7 @@ static bool has_valid_una(const struct urxe_qp *qp)
 	return done < wqe->n_packets;
 }
 
-/* Whether the requester awaits nothing: requests of a UC or UD QP are not retransmitted. */
+/* Whether the requester waits for no answer, because requests of UC and UD QPs get none. */
 static bool is_unreliable_idle(const struct urxe_qp *qp)
 {
 	const struct requester *req = &qp->req;
@@ -83,8 +81,8 @@ static bool is_unreliable_idle(const struct urxe_qp *qp)
 	       !req->rnr_wait && req->resend.psn == req->resend.end;
 }
 
-/* Whether `acked` and `asked` are between una and psn. `acked` may be one PSN before una, by the
- * last response. */
+/* Whether `acked` and `asked` are between una and psn. After a response `acked` may be one PSN
+ * before una. */
 static bool has_valid_acks(const struct requester *req)
 {
 	const int32_t ahead = urxe_psn_diff(req->acked, req->una);
@@ -93,7 +91,8 @@ static bool has_valid_acks(const struct requester *req)
 	       is_between(req->asked, req->una, req->psn);
 }
 
-/* Whether the retransmission, if there is one, ends before psn; it may have begun before una. */
+/* Whether the PSNs to send again, if there are any, end at psn or before; they may begin before
+ * una. */
 static bool has_valid_resend(const struct requester *req)
 {
 	const struct resend *resend = &req->resend;
@@ -109,8 +108,8 @@ static bool has_valid_repair(const struct requester *req)
 {
 	const struct repair *repair = &req->repair;
 
-	/* Nothing is outstanding: the repair has ended, but `open` may still be set in a device
-	 * that is saved. */
+	/* If no PSN is outstanding, the repair has ended. In a device that is being saved, `open`
+	 * may still be set then. */
 	if (req->una == req->psn)
 		return true;
 	return !repair->open ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The requester: PSNs, credits, window, retransmission and its deadlines. The proof of the copy
- * transport is not in the stream: the restored connection has to show anew that its packets reach
- * the peer.
+ * The requester: PSNs, credits, window, retransmission and its deadlines. The stream lacks the
+ * proof of the copy transport: the restored connection has to prove anew that its packets reach the
+ * peer.
  */
 #include "requester/requester.h"
 
@@ -22,7 +22,7 @@ static void credit_fields(struct state_stream *s, struct credit *credit)
 	state_u32(s, &credit->done);
 }
 
-/* A repair ends when nothing is outstanding any more. */
+/* Saves `open` as false if no PSN is outstanding, because then the repair has ended. */
 static void repair_fields(struct state_stream *s, struct requester *req)
 {
 	struct repair *repair = &req->repair;
@@ -46,7 +46,8 @@ static void rtt_fields(struct state_stream *s, struct rtt *rtt)
 	state_bool(s, &rtt->timing);
 }
 
-/* The local error that waits for a request, and that request by its distance from the newest. */
+/* The local error that waits for a request, and that request, as its distance from the queue's
+ * head. */
 static void error_fields(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -68,12 +69,12 @@ static void window_fields(struct state_stream *s, struct urxe_qp *qp)
 	state_bool(s, &req->window_lossy);
 	state_bool(s, &req->window_may_grow);
 	state_u24(s, &req->window_mark);
-	/* The saved device may have had a larger default window. */
+	/* The default window of the saved device may have been larger. */
 	if (s->restoring && req->window > qp->dev->attr.max_packets)
 		req->window = qp->dev->attr.max_packets;
 }
 
-/* The last READ request of a retransmission may reach beyond its end. */
+/* If the last READ request of a retransmission has taken psn beyond `end`, the stream has `end`. */
 static void resend_fields(struct state_stream *s, struct resend *resend)
 {
 	uint32_t psn = urxe_psn_diff(resend->psn, resend->end) < 0 ? resend->psn : resend->end;
@@ -102,8 +103,8 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 	state_bool(s, &req->rnr_wait);
 	state_bool(s, &req->held);
 	state_bool(s, &req->nak_seen);
-	/* A sequence NAK may have come: the next one uses no retry. That is too lenient after an
-	 * RNR NAK, but ends no connection early. */
+	/* Counts a sequence NAK if any NAK has come, so that the next NAK uses no retry. That is
+	 * too lenient after an RNR NAK, but ends no connection early. */
 	req->naks = req->nak_seen;
 	state_bool(s, &req->missing);
 	state_u8_max(s, &req->probes, PROBES);
@@ -125,8 +126,9 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 
 /*
  * Restoring: whether the outstanding PSN belongs to a request that a response of its own completes
- * instead of an ACK (wr_is_rd_atomic). *at: in the send queue, the index of the request of the PSN
- * before, then that of this PSN; PSNs come in their order.
+ * instead of an ACK (wr_is_rd_atomic). *at, an index in the send queue, is first that of the
+ * previous PSN's request, and becomes that of this PSN's request. The caller passes PSNs in their
+ * order.
  */
 static bool has_responses(const struct urxe_qp *qp, uint32_t psn, uint32_t *at)
 {
@@ -179,7 +181,7 @@ static void answered_fields(struct state_stream *s, struct urxe_qp *qp)
 	}
 }
 
-/* READ requests and atomics of one send request that are sent and not answered. */
+/* Number of a send request's READ requests, or atomics, that are sent and not answered. */
 static uint32_t count_outstanding(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct requester *req = &qp->req;
@@ -213,7 +215,7 @@ static void derive_fields(struct state_stream *s, struct urxe_qp *qp)
 {
 	const uint32_t rd_atomic = count_all_outstanding(qp);
 
-	qp_update_unacked(qp); /* retry_fields may have changed it */
+	qp_update_unacked(qp); /* retry_fields may have changed timed_out */
 	if (s->restoring) {
 		qp->req.rd_atomic = rd_atomic;
 		qp->req.resend.wqe = qp->sq.tail;

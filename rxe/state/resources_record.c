@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Responder resources: READs, atomics, FLUSHes and ATOMIC WRITEs that are kept for their response
- * and for answers to duplicates. Their slots stay in place.
- */
+/* Responder resources: READs, atomics, FLUSHes and ATOMIC WRITEs, kept until their response is
+ * sent, and to answer duplicates. Each keeps its slot. */
 #include <stdlib.h>
 
 #include "objects/qp.h"
 #include "responder/resp_resources.h"
 #include "state/state_records.h"
 
-/* A slot takes at least this many bytes. */
+/* Least bytes of a slot in the stream. */
 #define SLOT_MIN 1
 
 /* Offset of a PSN's first byte in the data of a READ. */
@@ -24,7 +22,7 @@ static bool is_in_request(const struct resp_resource *res, uint32_t psn)
 	       ((res->last_psn - res->first_psn) & URXE_PSN_MASK);
 }
 
-/* Whether the response that is due lies in the request, and its last packet is not longer than the
+/* Whether the response that is due is within the request, and its last packet has at most the path
  * MTU. */
 static bool has_valid_response(const struct urxe_qp *qp, const struct resp_resource *res)
 {
@@ -119,8 +117,8 @@ static void allocate_resources(struct state_stream *s, struct urxe_qp *qp)
 		state_fail(s, -ENOMEM);
 }
 
-/* Slot of item i of n. Earlier streams have max_dest_rd_atomic items, also if that is no power of
- * two: then they become the youngest ones, in their order. */
+/* The slot of item i of n. Streams of earlier versions have max_dest_rd_atomic items, even if that
+ * is not a power of two. Then the items go to the youngest slots, in their order. */
 static uint32_t slot_of_item(const struct responder *resp, uint32_t n, uint32_t i)
 {
 	const uint32_t oldest = resp->res_oldest, age = i < oldest ? i + n - oldest : i - oldest;

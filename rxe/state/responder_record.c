@@ -6,7 +6,8 @@
 
 #define SINCE_NEWEST_BIT 6
 
-/* The next ACK. RESP_ACK_PAST is not an MSN, so it is a flag in the stream. */
+/* The ACK that the responder sends next. RESP_ACK_PAST is not an MSN, so the stream has a flag for
+ * it. */
 static void ack_fields(struct state_stream *s, struct responder *resp)
 {
 	bool past = resp->ack_msn == RESP_ACK_PAST;
@@ -33,8 +34,8 @@ static void nak_fields(struct state_stream *s, struct responder *resp)
 }
 
 /*
- * Whether the message has no more received bytes than it has room for. The error state is not
- * checked, because only RESET follows. Before RTR there is no message: the transition to RTR would
+ * Whether the message in progress fits its room. Not checked in the error state, which the QP can
+ * leave only to RESET. Before RTR there must be no message, because the transition to RTR would
  * keep it.
  */
 static bool has_valid_offset(const struct urxe_qp *qp)
@@ -61,8 +62,8 @@ static void resume_fields(struct state_stream *s, struct responder *resp)
 	state_bool(s, &resp->resume.sending);
 }
 
-/* The flags since_newest are in the two upper bits of the message's kind: earlier versions of urxe
- * have no field for them. */
+/* The flags since_newest are in the two upper bits of the message's kind, because the stream has no
+ * field for them. */
 static void message_kind(struct state_stream *s, struct responder *resp)
 {
 	uint8_t both = resp->message | (uint8_t)(resp->since_newest << SINCE_NEWEST_BIT);
@@ -108,7 +109,7 @@ void responder_record(struct state_stream *s, struct urxe_qp *qp)
 	nak_fields(s, resp);
 	state_bool(s, &resp->comm_est);
 	timer_field(s, qp, &qp->ack_timer);
-	/* Only a connection that has headers can answer. */
+	/* Only a QP that has headers, that is a connected one, can answer. */
 	state_require(s, qp->header.len || !has_answer(qp));
 	state_end(s);
 }

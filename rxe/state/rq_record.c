@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Receive queues: shared ones, and those of QPs, with their posted requests. */
+/* Shared receive queues and the receive queues of QPs, with their posted requests. */
 #include "objects/rq.h"
 
 #include "state/state_records.h"
 #include "util/ring.h"
 
-/* Shortest receive request, bytes. */
+/* Least bytes of a receive request in the stream. */
 #define REQUEST_LEN 12
 
 static void request_fields(struct state_stream *s, struct recv_wqe *wqe, uint32_t max_sge)
@@ -22,7 +22,8 @@ static void request_fields(struct state_stream *s, struct recv_wqe *wqe, uint32_
 	wqe->length = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
 }
 
-/* The indices, as the newest one and distances from it, and the requests from `retired` on. */
+/* The indices: `head`, and the distances of the others from it. Then the requests from `retired`
+ * on. */
 static void queue_fields(struct state_stream *s, struct urxe_rq *rq)
 {
 	uint32_t taken = rq->head - rq->tail, busy = rq->head - rq->retired;
@@ -91,8 +92,8 @@ void srq_record(struct state_device *d, struct urxe_rq *srq)
 		return;
 	state_u32_max(s, &srq->limit, attr.max_wr);
 	queue_fields(s, srq);
-	/* A QP takes a request of an SRQ by a copy (resp.copy), so the SRQ has only posted
-	 * requests. */
+	/* A QP copies a request that it takes from an SRQ (resp.copy), so all requests of the SRQ
+	 * are posted ones. */
 	state_require(s, srq->tail == srq->retired);
 	state_end(s);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Send requests that are posted and not completed. Members that follow from others are not in the
- * stream: kind, length, number of packets, and the count of requests that use up a receive.
+ * Send requests that are posted and not completed. The stream lacks members that follow from
+ * others: kind, length, number of packets, and the count of requests that use up a receive request.
  */
 
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "state/state_records.h"
 
-/* A request takes at least this many bytes. */
+/* Least bytes of a send request in the stream. */
 #define REQUEST_MIN  40
 #define DATAGRAM_MAX 4096 /* bytes: the longest path MTU */
 #define FLAGS_ALL    (URXE_SEND_FENCE | URXE_SEND_SIGNALED | URXE_SEND_SOLICITED | URXE_SEND_INLINE)
@@ -34,7 +34,7 @@ static void flush_fields(struct state_stream *s, struct urxe_flush *flush)
 	state_u32_max(s, &flush->length, URXE_MAX_MSG);
 }
 
-/* The union of struct send_wqe, as post_send.c fills it in. */
+/* The member of send_wqe's union that the request uses (post_send.c). */
 static void variant_fields(struct state_stream *s, const struct urxe_qp *qp, struct send_wqe *wqe)
 {
 	if (wqe->kind == WR_MALFORMED)
@@ -64,7 +64,7 @@ static void send_segments_fields(struct state_stream *s, const struct urxe_qp *q
 	if (s->restoring) {
 		const uint64_t length = sge_length(segs, wqe->n_segs);
 
-		/* An atomic uses the first 8 bytes of its segments. */
+		/* An atomic uses only the first 8 bytes of its segments. */
 		if (wqe->kind == WR_ATOMIC) {
 			state_require(s, length >= sizeof(uint64_t));
 			wqe->length = sizeof(uint64_t);
@@ -117,7 +117,7 @@ static void set_kind(struct state_stream *s, const struct urxe_qp *qp, struct se
 		state_fail(s, -EINVAL);
 }
 
-/* Restoring: PSNs of the request. A datagram has one, whatever the path MTU is now. */
+/* Restoring: number of PSNs of the request. A datagram has one, whatever the path MTU is now. */
 static uint32_t count_packets(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	if (wqe->kind == WR_LOCAL || wqe->kind == WR_MALFORMED)
@@ -146,14 +146,14 @@ static void request_fields(struct state_stream *s, const struct urxe_qp *qp, str
 	variant_fields(s, qp, wqe);
 	data_fields(s, qp, wqe);
 	state_require(s, is_valid_request(qp, wqe));
-	/* The device of the stream may have carried more than this device. */
+	/* The saved device may have had a larger MTU than this device. */
 	if (qp->type == URXE_QPT_UD && wqe->length > urxe_max_path_mtu(qp->dev->attr.mtu))
 		state_fail(s, -EINVAL);
 	if (s->restoring)
 		wqe->n_packets = count_packets(qp, wqe);
 }
 
-/* Restoring: sets the recv_seq of all requests, counted back from the newest one. */
+/* Restoring: sets the recv_seq of all requests, counted back from that of the newest one. */
 static void count_receives(struct urxe_qp *qp)
 {
 	uint32_t recv_seq = qp->req.recv_seq;

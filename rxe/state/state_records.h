@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The records of a stream, one function each, for both directions. The functions of whole objects
- * (CQ, MR, fast MR, MW, SRQ, QP, group) get the object from state_save.c. From state_restore.c they
- * get NULL, and create the object. The functions of parts get the object in both directions. After
- * an error of a restoration the caller destroys the device with the objects that it has so far.
+ * The records of a stream. One function for each record both saves and restores it. state_save.c
+ * passes the object to the functions of whole objects (CQ, MR, fast MR, MW, SRQ, QP, group).
+ * state_restore.c passes NULL to them, and they create the object. The functions of parts get the
+ * object in both directions. After an error of a restoration the caller destroys the device with
+ * the objects that it has so far.
  */
 #ifndef URXE_STATE_STATE_RECORDS_H
 #define URXE_STATE_STATE_RECORDS_H
@@ -30,11 +31,12 @@ struct state_list {
 
 /* A stream, the device, and what the owner provides. */
 struct state_device {
-	struct state_stream stream; /* first, for functions that need no more */
+	struct state_stream
+		stream; /* first, so that functions which need no more get a pointer to it */
 	struct urxe_dev *dev;
 	const struct urxe_state_save *save;
 	const struct urxe_state_restore *restore;
-	/* In the order of the stream; the restoring device lists only CQs and SRQs. */
+	/* In the order of the stream. Restoring fills only the lists of CQs and SRQs. */
 	struct state_list cqs, srqs, qps, mrs, mws, fast_mrs;
 	struct urxe_state_object *restored;
 	uint32_t n_restored;
@@ -52,7 +54,7 @@ void counters_record(struct state_stream *s, struct urxe_counters *counters);
 
 void cq_record(struct state_device *d, struct urxe_cq *cq);
 /* The completions of a CQ that the program has not taken. Saving: i is the index of the CQ in
- * d->cqs; restoring: the index comes from the stream, and i has no effect. */
+ * d->cqs. Restoring: the stream has the index, and i has no effect. */
 void completions_record(struct state_device *d, uint32_t i);
 /* A field that names a CQ by its index in the stream; restoring sets *cq. */
 void cq_field(struct state_device *d, struct urxe_cq **cq);
@@ -63,19 +65,19 @@ void mw_record(struct state_device *d, struct urxe_mw *mw);
 
 void srq_record(struct state_device *d, struct urxe_rq *srq);
 void srq_field(struct state_device *d, struct urxe_rq **srq);
-/* The requests of a QP's own receive queue, or the one that it has taken from a SRQ. */
+/* The requests of a QP's own receive queue, or the request that the QP has taken from a SRQ. */
 void receives_record(struct state_stream *s, struct urxe_qp *qp);
 void sends_record(struct state_stream *s, struct urxe_qp *qp);
-/* Bytes that a receive queue's requests take; max_wr and max_sge are valid. */
+/* Bytes of memory that the requests of a receive queue take; max_wr and max_sge must be valid. */
 uint64_t rq_memory(uint32_t max_wr, uint32_t max_sge);
 
 void qp_record(struct state_device *d, struct urxe_qp *qp);
-/* Bytes that a QP takes with its queues; init->cap is valid. */
+/* Bytes of memory that a QP takes with its queues; init->cap must be valid. */
 uint64_t qp_memory(const struct urxe_dev *dev, const struct urxe_qp_init *init);
 void qp_attr_record(struct state_stream *s, struct urxe_qp *qp);
 void requester_record(struct state_stream *s, struct urxe_qp *qp);
-/* Whether the requester's PSNs agree with its send queue. If they did not, the engine would read
- * outside of the queue. */
+/* Whether the requester's PSNs agree with its send queue. Otherwise the engine would read outside
+ * of the queue. */
 bool is_requester_consistent(const struct urxe_qp *qp);
 void responder_record(struct state_stream *s, struct urxe_qp *qp);
 void resources_record(struct state_stream *s, struct urxe_qp *qp);
@@ -83,15 +85,15 @@ void gap_record(struct state_stream *s, struct urxe_qp *qp);
 void congestion_record(struct state_stream *s, struct urxe_qp *qp);
 void timer_field(struct state_stream *s, struct urxe_qp *qp, struct timer *timer);
 
-/* The members of a multicast group; `group` NULL: restores. */
+/* The members of a multicast group; `group` is NULL when restoring. */
 struct mcast_group;
 void group_record(struct state_device *d, const struct mcast_group *group);
-/* The QPs with output: those that may have something to send, in their order. */
+/* The QPs that may have something to send, in the order of dev->ready. */
 void ready_record(struct state_device *d);
 
 /* Restoring: returns the context that the owner chooses for an object (urxe_state_restore). */
 void *object_context(struct state_device *d, enum urxe_state_kind kind, uint32_t id, uint64_t tag);
-/* Restoring: notes the object; urxe_state_restore.restored tells the owner at the end. */
+/* Restoring: notes the object, so that urxe_state_restore.restored is called for it at the end. */
 void object_restored(struct state_device *d, const struct urxe_state_object *object);
 /* Saving: returns the owner's tag of the object with this context (urxe_state_save). */
 uint64_t object_tag(struct state_device *d, enum urxe_state_kind kind, void *ctx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxe_state_restore: reads the records in their order, and gives up at the first error. */
+/* urxe_state_restore: reads the records in their order, and ends at the first error. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -55,8 +55,8 @@ static void report_objects(const struct state_device *d)
 
 /* --- The device. */
 
-/* Restores all objects; returns 0 or the stream's error. The copy transport starts when nothing can
- * fail any more, so that peers never see rights of a device that an error destroys. */
+/* Restores all objects; returns 0 or the stream's error. Rights for the copy transport are
+ * published last: peers never see the rights of a device that an error destroys. */
 static int restore_device(struct state_device *d)
 {
 	struct urxe_copy_table *table = d->dev->attr.copy_table;

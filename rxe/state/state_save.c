@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * urxe_state_save. Objects are in an order that does not depend on the history of the device: CQs
- * and SRQs by their creation, others by their numbers. So equal devices give equal streams.
+ * urxe_state_save. The order of objects in the stream does not depend on the history of the device:
+ * CQs and SRQs are in the order of their creation, others in the order of their numbers. So equal
+ * devices give equal streams.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +38,8 @@ static uint32_t fast_mr_number(const void *fast)
 	return ((const struct urxe_fast_mr *)fast)->key;
 }
 
-/* Moves object i of a heap of n down, until no object below it has a greater number. */
+/* Restores the heap of n objects below object i: moves the object down until no object below it has
+ * a greater number. */
 static void sift_down(struct state_list *list, uint32_t i, uint32_t n,
 		      uint32_t (*number)(const void *))
 {
@@ -54,8 +56,7 @@ static void sift_down(struct state_list *list, uint32_t i, uint32_t n,
 	object[i] = moved;
 }
 
-/* Sorts the objects by number with heapsort: libc's qsort is not among the functions that the
- * engine may call. */
+/* Sorts the objects by number with heapsort, because the engine must not call libc's qsort. */
 static void sort(struct state_list *list, uint32_t (*number)(const void *))
 {
 	for (uint32_t i = list->n / 2; i--;)
@@ -80,7 +81,7 @@ static void list_map(struct state_device *d, struct state_list *list, const stru
 	sort(list, number);
 }
 
-/* Puts the oldest object first: the device's list begins with the newest. */
+/* Makes the oldest object the first one: the device's list begins with the newest. */
 static void reverse(struct state_list *list)
 {
 	for (uint32_t i = 0; i < list->n / 2; i++) {
@@ -127,8 +128,8 @@ static void list_objects(struct state_device *d)
 	list_map(d, &d->fast_mrs, &d->dev->fast_mrs, fast_mr_number);
 }
 
-/* Makes the table of QPs anew, as a restored device makes it, because the table's order depends on
- * its history. The order of completions and events of several QPs follows the table. */
+/* Builds the table of QPs anew, as a restored device builds it. The order in the table depends on
+ * its history, and determines the order of completions and events of several QPs. */
 static void order_qps(struct state_device *d)
 {
 	struct idmap ordered = {0};
@@ -147,8 +148,8 @@ static void order_qps(struct state_device *d)
 
 /* --- The device. */
 
-/* Whether the HCA has the state of queue pairs, or requests of SRQs, which the engine cannot save.
- */
+/* Whether the HCA has the state of queue pairs, or requests of SRQs: the engine cannot save
+ * these. */
 static bool has_offloaded(const struct urxe_dev *dev)
 {
 	const struct urxe_rq *srq;
@@ -164,9 +165,9 @@ static bool has_offloaded(const struct urxe_dev *dev)
 	return false;
 }
 
-/* 0, or -EOPNOTSUPP or -EBUSY as of urxe_state_save. Checks whether the device can be saved, and
- * withdraws its rights: peers copy no more, and requests with references are repeated in packets.
- */
+/* Checks whether the device can be saved, and withdraws its rights: then peers copy no more, and
+ * payloads with references are sent again in packets. Returns 0, or -EOPNOTSUPP or -EBUSY as of
+ * urxe_state_save. */
 static int quiesce(struct urxe_dev *dev)
 {
 	uint32_t at = 0;
@@ -186,7 +187,7 @@ static int quiesce(struct urxe_dev *dev)
 	return copies_ended(dev) ? 0 : -EBUSY;
 }
 
-/* Saves the groups of a bucket, the oldest first: the bucket begins with the newest. */
+/* Saves the groups of a bucket, the oldest first, because the bucket begins with the newest. */
 static void save_bucket(struct state_device *d, const struct mcast_bucket *bucket)
 {
 	struct state_list groups = {0};

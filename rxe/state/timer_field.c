@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A timer of a queue pair, as the time that is left. */
+/* A timer of a queue pair, saved as the time that is left. */
 #include "objects/device.h"
 #include "state/state_records.h"
 

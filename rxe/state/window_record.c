@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory windows. They come behind regions and QPs, to which they are bound. */
+/* Memory windows. Their records follow those of the regions and QPs to which they are bound. */
 #include <errno.h>
 
 #include "memory/mr.h"
