@@ -304,8 +304,7 @@ static void on_rej(struct cm *cm, uint64_t now, const struct cm_path *path,
 
 /* --- DREQ, DREP */
 
-/* Answers the DREQ of a connection that has ended here, because the peer has not got the first
- * DREP. */
+/* Answers the DREQ of a connection that has ended here: the peer has not got the first DREP. */
 static void answer_stray_dreq(struct cm *cm, const struct cm_path *path, const struct cm_mad *dreq)
 {
 	struct cm_mad mad = {

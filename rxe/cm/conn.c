@@ -275,8 +275,7 @@ uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
 {
 	uint8_t timeout = lifetime + 1;
 
-	/* The exponent of the sum of both times: the larger exponent, plus 1 if they are about
-	 * equal. */
+	/* The exponent of the sum: the larger exponent, plus 1 if both are about equal. */
 	if (timeout >= ack_delay)
 		timeout += ack_delay + 1 >= timeout;
 	else

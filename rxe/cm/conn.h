@@ -18,8 +18,7 @@
  * end could use up all connections.
  */
 #define CM_RELEASED_MAX 16384u
-/* Most connections: each of the 65,536 rdma_cm IDs owns at most one, and the others are
- * released. */
+/* Each of the 65,536 rdma_cm IDs owns at most one connection; the others are released. */
 #define CM_CONNS_MAX (65536u + CM_RELEASED_MAX)
 
 struct cm_conn {
@@ -63,8 +62,7 @@ TAILQ_HEAD(cm_conn_queue, cm_conn);
  * is a source address with a MAC, so that another station that uses a host's address cannot use up
  * the limit of that host. Senders and services with equal hashes share a limit. At most
  * CM_UNCONFIRMED_MAX answered requests wait for the confirmation. For a further one the manager
- * gives up the oldest one of a sender that is not `known` (struct cm_path), or else the oldest of
- * all.
+ * gives up the oldest one of a sender that is not `known` (struct cm_path), or else the oldest.
  */
 #define CM_HALF_OPEN_MAX   4096u
 #define CM_UNCONFIRMED_MAX 8192u
@@ -182,11 +180,8 @@ void cm_tell(struct cm_conn *conn, enum cm_event event, const struct cm_mad *mad
 void cm_post(struct cm_conn *conn, const struct cm_mad *mad);
 /* Sends the kept message again. */
 void cm_post_again(struct cm_conn *conn);
-/*
- * Keeps a message: the next cm_tick sends it, and starts the timer for its answer. So when a
- * process with thousands of connections ends, the manager does not send thousands of messages at
- * once.
- */
+/* Keeps a message: the next cm_tick sends it, and starts the timer for its answer. So if a process
+ * with thousands of connections ends, the manager does not send a message for each at once. */
 void cm_post_by_tick(struct cm_conn *conn, uint64_t now, const struct cm_mad *mad);
 /* As cm_post_by_tick, for the message that is kept already. */
 void cm_post_again_by_tick(struct cm_conn *conn, uint64_t now);

@@ -57,7 +57,7 @@ static const struct cm_conn *find_requested(const struct cm *cm, const struct cm
 	return conn ? conn : cm_find_qpn(cm, path, req->ca_guid, req->qpn);
 }
 
-/* The connection that a REJ is about; NULL: none. A peer that withdraws its REQ may not know our
+/* The connection that a REJ is about; NULL: none. A peer that withdraws a REQ may not know our
  * ID. */
 static const struct cm_conn *find_rejected(const struct cm *cm, const struct cm_path *path,
 					   const struct cm_rej *rej)

@@ -37,8 +37,7 @@ static bool find_gid(const struct urxe_dev *dev, const struct urxe_packet *p, ui
 	return false;
 }
 
-/* Makes the sender of the datagram the receiver of the CNP. False for multicast, which gets no
- * CNP. */
+/* The datagram's sender becomes the receiver of the CNP. False for multicast, which gets no CNP. */
 static bool set_datagram_path(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	struct cnp *cnp = &qp->cnp;

@@ -108,8 +108,7 @@ static uint64_t additive_step(const struct urxe_dcqcn *params, const struct dcqc
 	uint64_t period = rtt > params->increase_ns ? rtt : params->increase_ns;
 	uint64_t step = d->len * (UINT64_C(8000000000) / STEPS_OF_PACKET) / period;
 
-	/* Queue pairs that send few packets step less often, and must gain as much in the same
-	 * time. */
+	/* Queue pairs with few packets step less often, but must gain as much in the same time. */
 	step = step * (timer_interval(d, params->increase_ns, rtt) * 16 / period) / 16;
 	if (step > d->target_bps / 2)
 		step = d->target_bps / 2;

@@ -12,14 +12,13 @@
 #include "wire/header_fields.h"
 
 #define ETHERTYPE_RARP 0x8035
-/* Interval between the NAKs of two connections: many NAKs at once would fill the queues of switches
- * and peers. */
+/* Interval between the NAKs of two connections, ns. All NAKs at once would fill queues on the
+ * way. */
 #define NAK_SPACING_NS 1000
 
 void urxe_announcement_build(uint8_t frame[URXE_ANNOUNCEMENT_LEN], const uint8_t mac[6])
 {
-	/* RARP for 6-byte Ethernet and 4-byte IPv4 addresses, "request reverse". The IPv4 addresses
-	 * stay 0. */
+	/* RARP for 6-byte Ethernet and 4-byte IPv4 addresses; operation 3, request reverse. */
 	static const uint8_t fixed[] = {
 		ETHERTYPE_RARP >> 8, ETHERTYPE_RARP & 0xff, 0, 1, 8, 0, 6, 4, 0, 3};
 
@@ -36,8 +35,7 @@ static bool is_connection(const struct urxe_qp *qp)
 	return qp->type == URXE_QPT_RC && !qp->offloaded;
 }
 
-/* Whether the requester may send packets again: in SQD it sends no new message, but repeats lost
- * packets. */
+/* Whether the requester may repeat packets, as in SQD, in which it sends no new message. */
 static bool may_repeat(const struct urxe_qp *qp)
 {
 	return qp->attr.state == URXE_QPS_RTS || qp->attr.state == URXE_QPS_SQD;

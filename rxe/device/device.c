@@ -295,8 +295,7 @@ static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 	return output_response(qp, frame) || output_request(qp, frame);
 }
 
-/* False: the QP has nothing to send, which is usual after a packet; then output_one need not be
- * called. */
+/* False: the QP has nothing to send, which is usual after a packet, so output_one is not called. */
 static bool has_more_output(const struct urxe_qp *qp)
 {
 	return has_requests(qp) || qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due ||

@@ -39,9 +39,8 @@ static enum urxe_drop check_address(const struct urxe_dev *dev, const struct urx
 	return drop;
 }
 
-/* Whether the packet has one of the device's own addresses as its source. If such a packet comes
- * from another host, it is forged (RFC 1812, 5.3.7), and would pass for a packet of a process on
- * this host. */
+/* Whether the packet has one of the device's own addresses as its source. If it comes from another
+ * host, it is forged (RFC 1812, 5.3.7), and would pass for a packet of a process on this host. */
 static bool has_own_source(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
 	for (uint32_t i = 0; i < dev->n_gids; i++) {
@@ -173,9 +172,9 @@ static bool has_repeated(const struct requester *req)
 	return req->probes || req->timed_out;
 }
 
-/* If the peer has answered only the repetition of a request, its answers to the original were lost,
- * and the requests that it sent before this answer are lost, too, unless they have arrived. Then
- * the responder asks for them, because the peer's timeout may be far away. */
+/* Handles a response. If it answers only a repetition, packets were lost: the peer's own requests,
+ * which it sent before this answer, are lost, too, if they have not arrived. Then the responder
+ * asks for them, because the peer's timeout may be far away. */
 static void response_received(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	const uint32_t una = qp->req.una;
@@ -247,8 +246,7 @@ static void input_multicast(struct urxe_dev *dev, const struct urxe_packet *p)
 }
 
 /* Notes whether the newest ACK or READ request has the mark of a peer that can receive UDP GSO
- * packets. A peer can receive them by its packet sockets, but not while the daemon's switch passes
- * its frames. */
+ * packets. It can by its packet sockets, but not while the daemon's switch passes its frames. */
 static void notice_gso(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (p->opcode == (URXE_SERVICE_RC | URXE_OP_ACKNOWLEDGE) ||

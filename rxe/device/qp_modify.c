@@ -287,7 +287,7 @@ static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a)
 	default: qp->attr.state = a->state; break;
 	}
 	if (a->state == URXE_QPS_SQD && from != URXE_QPS_SQD) {
-		/* For an offloaded QP the HCA reports the event, unless a take-over stops the QP
+		/* For an offloaded QP the HCA reports the event, unless a take-over stops it
 		 * before. */
 		if (!qp->offloaded || qp->stopping)
 			req_begin_drain(qp);

@@ -68,8 +68,7 @@ static bool has_true_psns(const struct urxe_qp *qp, const struct urxe_qp_attr *t
 	return urxe_psn_diff(told->rq_psn, qp->resp.psn) >= 0;
 }
 
-/* Whether a PSN differs from that of the modification, which shows that the driver returns current
- * PSNs. */
+/* Whether a PSN differs from that of the modification: then the driver returns current PSNs. */
 static bool has_moved(const struct urxe_qp *qp, const struct urxe_qp_attr *told)
 {
 	return (has_sq_psn(qp) && told->sq_psn != qp->attr.sq_psn) ||
@@ -102,8 +101,7 @@ static struct urxe_qp *next_offloaded(const struct urxe_dev *dev, uint32_t *at)
 	return NULL;
 }
 
-/* A connected queue pair whose peer the engine cannot reach, because its path has no next hop;
- * NULL: none. */
+/* A connected queue pair whose path has no next hop for the engine; NULL: none. */
 static const struct urxe_qp *find_without_hop(const struct urxe_dev *dev)
 {
 	const struct urxe_qp *qp;
@@ -193,8 +191,7 @@ static void stop_hca(struct urxe_qp *qp)
 	qp->stopping = true;
 	/* In INIT the HCA's queue pair has not taken any receive request. */
 	qp->drained = qp->attr.state == URXE_QPS_INIT;
-	/* Not resp.psn, because completions of messages before this PSN may still wait in the HCA's
-	 * CQ. */
+	/* Not resp.psn: completions of messages before this PSN may still wait in the HCA's CQ. */
 	qp->resp.resume.psn = told.rq_psn;
 }
 

@@ -400,8 +400,8 @@ static bool window_grants(const struct urxe_dev *dev, const struct mr_range *ran
 	return true;
 }
 
-/* Whether a region or a window grants the range (IBA 10.6.3, 9.7.4.1.5); sets *span to the start of
- * the range. */
+/* Whether a region or a window grants the range (IBA 10.6.3, 9.7.4.1.5); sets *span to its
+ * start. */
 static bool find_granted_span(const struct urxe_dev *dev, const struct mr_range *range,
 			      struct span *span)
 {

@@ -181,8 +181,8 @@ static void drop_held(struct urxe_mr *mr)
 		if (mr->held[i].addr)
 			return;
 	mr->held = NULL;
-	/* One block has the pieces, their end mark, and behind these the mr_held entries: shortens
-	 * it. */
+	/* One block has the pieces, their end mark, and then the mr_held entries, which are
+	 * freed. */
 	pieces = realloc(mr->pieces, (mr->n_pieces + (size_t)1) * sizeof(*pieces));
 	if (pieces)
 		mr->pieces = pieces;

@@ -32,8 +32,8 @@ void offload_end(struct urxe_qp *qp)
 
 void offload_destroy_qp(struct urxe_qp *qp)
 {
-	/* The receive requests that the HCA has not completed are the engine's again, so that it
-	 * flushes them. */
+	/* The engine gets the receive requests back that the HCA has not completed, and flushes
+	 * them. */
 	if (qp->offloaded)
 		offload_return_receives(qp->rq);
 	offload_end(qp);

@@ -20,11 +20,8 @@
 #include "objects/qp.h"
 #include "objects/rq.h"
 
-/*
- * For an operation of the HCA that waits (rxe/offload.h): offload_current returns the device's HCA
- * before the operation, and offload_is_current tells after it whether the device still has this
- * HCA.
- */
+/* For an operation that waits (rxe/offload.h): offload_current returns the device's HCA before the
+ * operation, and offload_is_current tells after it whether the device still has this HCA. */
 struct offload_hca {
 	const struct urxe_offload_ops *ops; /* NULL: none */
 	void *ctx;

@@ -45,8 +45,8 @@ struct repair {
 /* Result of the last request that the copy transport tried. */
 enum copy_chance { COPY_UNTRIED, COPY_WORKS, COPY_FAILS };
 
-/* State of the copy transport: the proof that the connection works in packets. urxe_state_save
- * clears it. */
+/* State of the copy transport, with the proof that the connection works in packets. Not saved:
+ * urxe_state_save clears it. */
 struct copy_proof {
 	uint32_t proof; /* dev->copy_generation at the last acknowledgement; 0 = none */
 	/*
@@ -84,8 +84,7 @@ struct requester {
 
 	uint32_t recv_seq; /* number of requests posted that use up a receive request of the peer */
 	struct credit credit;
-	uint8_t retries; /* timeouts and sequence NAKs that are left before the oldest request fails
-			  */
+	uint8_t retries;     /* left after timeouts, sequence NAKs and missing responses */
 	uint8_t rnr_retries; /* RNR NAKs that are left; 7: without end */
 	/* For retransmit.c and window.c of requester/. Other files also use nak_seen, missing,
 	 * window_may_grow, remote, unacked, timed_out, asks_ack, frame_span and asked.

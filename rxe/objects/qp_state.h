@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The parts of a QP's state that belong to one mechanism each. They are here, apart from the
- * functions that use them, so that objects/qp.h need not include headers of other folders. */
+/* The parts of a QP's state that belong to one mechanism each. They are here so that objects/qp.h
+ * does not depend on the files that implement the mechanisms. */
 #ifndef URXE_OBJECTS_QP_STATE_H
 #define URXE_OBJECTS_QP_STATE_H
 

@@ -17,14 +17,10 @@ void add_reference(struct urxe_qp *qp);
 /* Ends the references of all QPs, because a device has one generation, if a peer may not have
  * copied a reference of this QP yet. Called before requests complete without an acknowledgement. */
 void end_references(struct urxe_qp *qp);
-/*
- * If an outstanding SEND names the key of a region, ends the references of all QPs. Called when the
- * region, or a part of it, is deregistered or unmapped. The requester then sends the payloads in
- * packets.
- */
+/* If an outstanding SEND names the key of a region, ends the references of all QPs. Called when the
+ * region, or a part of it, is deregistered or unmapped. The SEND then goes in packets. */
 void end_references_by_key(struct urxe_dev *dev, uint32_t lkey);
-/* Ends all references that a peer may not have copied yet. The requester then sends the payloads in
- * packets. */
+/* Ends all references that a peer may not have copied yet. The SENDs then go in packets. */
 void end_all_references(struct urxe_dev *dev);
 
 #endif

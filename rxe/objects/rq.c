@@ -102,8 +102,7 @@ const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy)
 	return copy;
 }
 
-/* Refills only a queue that is at most half full, to save calls: a credit count that is too low
- * does no harm. */
+/* Refills only a queue at most half full, to save calls: a credit count may be too low. */
 uint32_t rq_available(struct urxe_rq *rq)
 {
 	if (rq->head - rq->tail <= rq->attr.max_wr / 2 && rq->qp->attr.state != URXE_QPS_ERR)

@@ -48,8 +48,7 @@ struct urxe_rq {
 	uint32_t users; /* SRQ: QPs */
 	void *hca;      /* SRQ: the HCA's SRQ, which takes the requests; NULL: none */
 	/* Of a SRQ that the HCA has, too (objects/offload_objects.h): */
-	struct kept_recvs
-		kept; /* requests that the HCA has, tail - retired of them, in order of posting */
+	struct kept_recvs kept;      /* of the HCA, tail - retired of them, in posting order */
 	struct kept_recvs kept_free; /* unused elements for further requests */
 	SLIST_HEAD(, kept_block) kept_blocks;
 	uint32_t kept_room;       /* number of elements of both lists together */

@@ -159,8 +159,8 @@ static void take_completion(struct urxe_rq *srq, struct urxe_qp *qp, const struc
 		tell_recv_retired(srq);
 }
 
-/* If the queue was full, the owner may have requests that it could not post, so this function calls
- * refill. */
+/* If the queue was full, calls refill, because the owner may have requests that it could not
+ * post. */
 void urxe_offload_srq_complete(struct urxe_rq *srq, const struct urxe_wc *wc)
 {
 	const bool full = srq->head - srq->retired >= srq->attr.max_wr;

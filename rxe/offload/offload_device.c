@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The device's HCA: urxe_offload_set and urxe_offload_unset, and the HCA's events of queue
- * pairs. */
+/* The device's HCA: its coming and going, and its events of queue pairs. */
 #include <stddef.h>
 
 #include <rxe/record.h>

@@ -64,8 +64,7 @@ static void forget_receive(struct urxe_qp *qp)
 }
 
 /* Turns the request at `cur` into one that fails when all earlier requests have completed. The
- * entry is the same as that of urxe_post_malformed, so that a saved device does not depend on the
- * HCA. */
+ * entry is as by urxe_post_malformed, so that a saved device does not depend on the HCA. */
 static void refuse_request(struct urxe_qp *qp)
 {
 	struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
@@ -138,8 +137,8 @@ static void fail_refused(struct urxe_qp *qp)
 	fail_send(qp, status);
 }
 
-/* Whether requests wait in the engine: the HCA resets its QP, or has gone, or the engine takes the
- * QP over. */
+/* Whether requests wait in the engine: the HCA resets its QP or is gone, or a take-over stops
+ * it. */
 static bool holds_requests(const struct urxe_qp *qp)
 {
 	return qp->resetting || qp->orphaned || qp->stopping;
@@ -194,9 +193,8 @@ static uint32_t post_receives(struct urxe_rq *rq, const struct urxe_recv_wr *wrs
 		      : ops->post_srq_recv(rq->hca, wrs, n, rc);
 }
 
-/* The HCA has refused a receive request because of its contents. The next message would have used
- * this request, so a QP with a queue of its own fails (false). A SRQ goes on without the
- * request. */
+/* The HCA has refused a receive request because of its contents. A message would have used the
+ * request next, so a QP with a queue of its own fails (false). A SRQ goes on without it. */
 static bool refuse_receive(struct urxe_rq *rq)
 {
 	if (rq->qp) {

@@ -213,12 +213,11 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 		return from == URXE_QPS_RESET ? 0 : reset_hca(qp, attr, mask);
 	if (from == URXE_QPS_RESET)
 		return leave_reset(qp, attr, mask);
-	/* During a take-over only the engine's QP gets the attributes, because the engine goes on
-	 * with it. */
+	/* During a take-over the engine's QP, which goes on, gets the attributes, but not the
+	 * HCA's. */
 	if (qp->stopping)
 		return 0;
-	/* The failed request may not have gone to the HCA: then the HCA's QP is in RTS, not in
-	 * cur_state. */
+	/* If the failed request was not for the HCA, the HCA's QP is in RTS, not in cur_state. */
 	if (from == URXE_QPS_SQE)
 		mask &= ~(uint32_t)URXE_QP_CUR_STATE;
 	note_rights(qp, attr, mask);

@@ -87,8 +87,8 @@ static void send_fields(struct state_stream *s, struct call *call)
 	datagram_fields(s, call);
 	if (!s->restoring)
 		return;
-	/* The engine refuses a request with more inline data; a replay needs only a value that is
-	 * too large. */
+	/* The engine refuses requests with more inline data; a replay needs only a too large
+	 * number. */
 	if (wr->inline_len > URXE_MAX_INLINE)
 		wr->inline_len = UINT32_MAX;
 	wr->inline_data = no_data;

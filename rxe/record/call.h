@@ -12,8 +12,7 @@
  * The recording keeps one more, so that the replayed engine refuses the request, too. */
 #define CALL_SEGS (URXE_MAX_SGE + 1)
 
-/* Members of struct call that the record of a call has, besides those of the call's own function in
- * CALL_LIST. */
+/* Members of struct call that a call's record has, besides those of the function in CALL_LIST. */
 enum call_member { NOW = 1, QPN = 2, KEY = 4, VALUE = 8, CONTEXT = 16, FLAG = 32 };
 
 /* X(identifier, name, members, function of the other fields or NULL). The kind of a call is its
@@ -133,8 +132,7 @@ enum record_kind {
 	RECORD_CALL = 64,
 };
 
-/* What the owner provides, which a saved state does not contain. RECORD_STATE has a mask of
- * these. */
+/* What the owner provides, not in a saved state. RECORD_STATE has a mask of these. */
 enum record_owner {
 	OWNER_COPIES = 1,   /* urxe_dev_attr.copy_ops */
 	OWNER_PERSISTS = 2, /* urxe_ops.persist */

@@ -9,8 +9,7 @@
 #include "objects/qp.h"
 #include "objects/rq.h"
 
-/* Number of bytes at the begin and the end of a frame that its digest covers: the headers, and the
- * ICRC. */
+/* Bytes at both ends of a frame that its digest covers: the headers, and the ICRC. */
 #define DIGEST_HEAD 128
 #define DIGEST_TAIL 16
 

@@ -289,8 +289,7 @@ void state_u24(struct state_stream *s, uint32_t *value)
 
 /* --- Times. */
 
-/* The numbers that stand for the times URXE_NEVER and 0. Numbers of other times are between
- * them. */
+/* The numbers for the times URXE_NEVER and 0. Numbers for other times are between them. */
 #define NEVER INT64_MAX
 #define ZERO  INT64_MIN
 /* Longest distance of a time from now, in past or future, and longest duration, ns. */

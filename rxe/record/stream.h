@@ -52,7 +52,7 @@ struct state_stream {
 	size_t at;
 	size_t room;
 	size_t end; /* restoring: end of the innermost record, or of the stream */
-	/* Of each open record, saving: offset behind its length field; restoring: `end` before
+	/* For each open record. Saving: offset behind its length field. Restoring: `end` before
 	 * it. */
 	size_t outer[STATE_DEPTH];
 	uint32_t depth;

@@ -33,8 +33,7 @@ static const struct urxe_copy_table *peer_table(const struct urxe_qp *qp)
 	return dev->attr.copy_ops->table(dev->attr.copy_ctx, qp->header.bytes, qp->attr.dest_qpn);
 }
 
-/* The right (enum urxe_access) that the request needs at the peer. 0: the request goes in
- * packets. */
+/* The right (enum urxe_access) that the request needs at the peer. 0: it goes in packets. */
 static uint32_t wanted_access(const struct send_wqe *wqe)
 {
 	switch (wqe->opcode) {
@@ -349,11 +348,8 @@ static bool may_reach_peer(struct urxe_qp *qp)
 	return false;
 }
 
-/*
- * The request goes in a packet, as the ones before it. If the peer no longer polls, this request is
- * the last one in packets: its packet asks for an acknowledgement, and the next requests wait for
- * that.
- */
+/* The request goes in a packet, as those before it. If the peer no longer polls, this is the last
+ * request in packets: it asks for an acknowledgement, for which the next requests wait. */
 static void follow_in_packets(struct urxe_qp *qp)
 {
 	struct copy_proof *proof = &qp->req.copy;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The requester's side of the copy transport (rxe/copy_transport.h): the requester executes WRITEs
- * and READs by the rights that peers publish. objects/copy_table.h publishes the rights of this
- * device.
- */
+/* The requester's side of the copy transport (rxe/copy_transport.h): executes WRITEs and READs by
+ * the rights that peers publish. objects/copy_table.h publishes the rights of this device. */
 #ifndef URXE_REQUESTER_COPY_REQUEST_H
 #define URXE_REQUESTER_COPY_REQUEST_H
 

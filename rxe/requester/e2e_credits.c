@@ -42,9 +42,8 @@ static bool has_credit(const struct urxe_qp *qp, const struct send_wqe *wqe)
 	       !wr_takes_receive(wqe->opcode);
 }
 
-/* Whether the peer has acknowledged the first packet of the request. Then the peer has a receive
- * request for a SEND, but perhaps none for a WRITE with immediate, which uses one up at its last
- * packet. */
+/* Whether the peer has acknowledged the request's first packet. Then it has a receive request for a
+ * SEND, but perhaps none for a WRITE with immediate, which uses one up at its last packet. */
 static bool is_accepted(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	return urxe_psn_diff(qp->req.una, wqe->first_psn) > 0;

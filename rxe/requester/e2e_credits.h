@@ -4,8 +4,7 @@
  * which the peer has receive requests.
  *
  * The limit here counts only messages that use up a receive request, from the newest acknowledged
- * one on. The specification's limit, MSN plus credits, counts all messages, so it never allows
- * more.
+ * one on. The specification's limit, MSN plus credits, counts all messages: it never allows more.
  */
 #ifndef URXE_REQUESTER_E2E_CREDITS_H
 #define URXE_REQUESTER_E2E_CREDITS_H

@@ -27,8 +27,7 @@ uint32_t req_read_chunk(const struct urxe_qp *qp)
 	return window < READ_CHUNK ? window : READ_CHUNK;
 }
 
-/* The request at `index` cannot be sent: it completes with `status` when all earlier requests have
- * completed. */
+/* The request at `index` cannot be sent: it completes with `status`, after all earlier requests. */
 static void fail_locally(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
 	if (qp->type == URXE_QPT_RC && index != qp->sq.tail) {
@@ -209,8 +208,7 @@ static bool execute_local(struct urxe_qp *qp, const struct send_wqe *wqe)
 	}
 }
 
-/* Withdraws the rights that the request ends. False: a peer still copies by these rights
- * (key_release). */
+/* Withdraws the rights that the request ends. False: a peer still copies (key_release). */
 static bool release_rights(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	switch (wqe->opcode) {

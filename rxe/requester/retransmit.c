@@ -218,8 +218,8 @@ static uint32_t skip_answered(const struct urxe_qp *qp, const struct send_wqe *w
 
 	if (wqe_is_rd_atomic(wqe))
 		return answered(req, psn) ? urxe_psn_add(psn, 1) : psn;
-	/* urxe_psn_diff can compare the end of a message of 2^23 packets only with PSNs in the
-	 * message. */
+	/* A message may have 2^23 packets: urxe_psn_diff can compare its end only with PSNs
+	 * within. */
 	if (urxe_psn_diff(req->acked, psn) <= 0)
 		return psn;
 	return later_psn(psn,
@@ -344,11 +344,8 @@ bool retransmit_is_repeated_nak(const struct urxe_qp *qp)
 	       (!req->una_sent || qp->dev->now - req->una_sent < req->rtt.least / 2);
 }
 
-/*
- * The retransmission of una got no answer. Perhaps the peer was faster than ever before, and
- * retransmit_is_repeated_nak mistook its NAK for a copy of the previous one: forgets the least
- * round trip.
- */
+/* The retransmission of una got no answer. If the peer was faster than ever before,
+ * retransmit_is_repeated_nak may have taken its NAK for a copy: forgets the least round trip. */
 static void doubt_copies(struct urxe_qp *qp)
 {
 	if (qp->req.nak_seen && qp->req.una_sent)

@@ -25,7 +25,7 @@ struct send_wqe;
 void retransmit_init(struct urxe_qp *qp);
 
 /* Moves req.resend.psn past answered PSNs, and returns the request of the packet at that PSN, which
- * has to be sent again. NULL: no packet has to. */
+ * has to be sent again. NULL: no packet has to be sent again. */
 const struct send_wqe *retransmit_next(struct urxe_qp *qp);
 /* The packet at req.resend.psn, which has `span` PSNs, was sent again: moves req.resend.psn on. */
 void retransmit_packet_resent(struct urxe_qp *qp, uint32_t span);
@@ -41,8 +41,8 @@ void retransmit_packet_sent(struct urxe_qp *qp);
 /* Whether the caller ignores a NAK of req.una because it must be a copy of the last NAK: since that
  * NAK una was not sent again, or less than half the shortest round trip ago. */
 bool retransmit_is_repeated_nak(const struct urxe_qp *qp);
-/* A sequence NAK arrived: the peer misses req.una. Makes una due again, and also following packets
- * if the peer missed some of the last repair or drops packets behind a gap. False: no retry is
+/* A sequence NAK arrived: the peer misses req.una. Makes una due again, and following packets if
+ * the peer missed some of the last repair or drops packets behind a gap. False: no retry is
  * left. */
 bool retransmit_sequence_nak(struct urxe_qp *qp);
 /* An RNR NAK arrived: sends req.una again after wait_ns, and also the following packets unless the
@@ -65,8 +65,7 @@ bool retransmit_missing(struct urxe_qp *qp);
  */
 void retransmit_refused(struct urxe_qp *qp);
 /* An ACK arrived; called after retransmit_progress. If the ACK covers only the packets of a repair
- * after a sequence NAK, the following packets were dropped by the peer or lost: makes these due
- * again. */
+ * after a sequence NAK, the peer lacks the following packets: makes them due again. */
 void retransmit_acked(struct urxe_qp *qp);
 /*
  * Whether a response that arrives now answers a probe's or timeout's retransmission of una. That

@@ -8,11 +8,9 @@
 
 /* Least window after losses, packets. */
 #define WINDOW_MIN 16
-/* All QPs with peers on other hosts together share so many largest windows: about half of a receive
- * ring. */
+/* All QPs with peers on other hosts share so many largest windows: half of a receive ring. */
 #define SHARED_WINDOWS 2
-/* Least share of a QP, packets. With fewer, a QP would have to wait for an acknowledgement too
- * often. */
+/* Least share of a QP, packets. With less, a QP would too often wait for an acknowledgement. */
 #define SHARE_MIN 4
 
 static bool is_fixed(const struct urxe_qp *qp)
@@ -53,8 +51,7 @@ void window_path_changed(struct urxe_qp *qp)
 
 	if (qp->req.window > max)
 		qp->req.window = max;
-	/* A QP that has sent references may have more packets outstanding than the window
-	 * allows. */
+	/* A QP that has sent references may have more packets outstanding than its window. */
 	qp->req.frame_span = 0;
 	qp->req.remote = qp->type == URXE_QPT_RC && !is_fixed(qp) && !is_local(qp);
 	qp_update_unacked(qp);

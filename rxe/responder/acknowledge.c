@@ -133,8 +133,7 @@ void resp_nak_without_gap(struct urxe_qp *qp)
 	resp_refuse(qp, AETH_NAK_PSN_SEQUENCE);
 	if (again)
 		qp->resp.nak_psn = urxe_psn_add(qp->resp.psn, URXE_PSN_MASK);
-	/* A peer with nothing outstanding ignores this NAK, so a later gap must get a NAK of its
-	 * own. */
+	/* A peer with nothing outstanding ignores this NAK, so a later gap must get its own. */
 	qp->resp.nak_sent = false;
 }
 

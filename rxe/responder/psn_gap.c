@@ -145,7 +145,7 @@ void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay)
 		send_gap_nak(qp);
 		return;
 	}
-	/* No NAK while a gap's timer runs or a NAK is due or sent. After an RNR NAK a sequence NAK
+	/* No suspicion in a gap, or while a NAK is due or was sent. After an RNR NAK a sequence NAK
 	 * would make the peer repeat its request too early, and use up an RNR retry. */
 	if (qp->resp.in_gap || qp->resp.nak || qp->resp.nak_sent)
 		return;
@@ -160,8 +160,7 @@ void psn_gap_time_out(struct urxe_qp *qp)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 
-	/* Not is_suspicion(): that is false here, because a timer that has fallen due is not armed
-	 * any more. */
+	/* Not is_suspicion(): a timer that has fallen due is not armed any more, so it is false. */
 	if (!gap->asked || gap->repeats < PSN_GAP_REPEATS) {
 		send_gap_nak(qp);
 		return;

@@ -26,7 +26,7 @@ void psn_gap_init(struct psn_gap *gap);
  * sends the NAK of the gap or starts the timer for it. */
 void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead);
 /* The expected request arrived while the QP was in_gap: stops the gap's timer, and learns
- * repair_ns. in_gap stays set while later requests are kept, or were dropped and not named by a
+ * repair_ns. in_gap stays set while later requests are kept, or dropped ones were not named by a
  * NAK. */
 void psn_gap_filled(struct urxe_qp *qp);
 /* Takes the kept request with the expected PSN; the caller passes it to out_of_order_give_back.

@@ -30,8 +30,8 @@ struct resp_resource *resource_new(struct urxe_qp *qp)
 	if (!qp->resp.n_resources)
 		return NULL;
 	res = resource_at(qp, 0);
-	/* The response to a duplicate may be dropped: a peer that sends new requests has the first
-	 * response. */
+	/* The response to a duplicate may be dropped: the peer sends new requests, so it has the
+	 * first one. */
 	if (res->pending && res->repeated)
 		resource_clear_pending(qp, res);
 	return res->pending ? NULL : res;
@@ -136,7 +136,7 @@ void resource_repeat_newest(struct urxe_qp *qp)
 
 	if (!res || res->pending)
 		return;
-	/* start_psn is that of the original response, so that the packet has the same opcode as
+	/* start_psn is the original response's, so that the packet has the same opcode as
 	 * before. */
 	res->start_psn = res->first_psn;
 	res->next_psn = res->end_psn = res->last_psn;

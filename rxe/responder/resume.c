@@ -13,8 +13,7 @@
 #include "responder/resp_resources.h"
 
 /* Sets the message in progress: a SEND that has arrived up to `psn`, or none if the next message
- * begins there. False: the engine does not know the SEND's receive request, or the SEND is too long
- * for it. */
+ * begins there. False: the SEND's receive request is not known, or is too short. */
 static bool continue_counted(struct urxe_qp *qp, uint32_t psn)
 {
 	struct responder *resp = &qp->resp;

@@ -27,9 +27,8 @@
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 
-/* The engine becomes the responder of a connection. `psn`: the HCA's expected one; `counted`: the
- * peer may only SEND. The caller has set resp.psn to the PSN of the next message, as counted by
- * completions. */
+/* The engine becomes the responder of a connection. resp.psn: PSN of the next message, as counted
+ * by completions; `psn`: the HCA's expected PSN; `counted`: the peer may only SEND. */
 void resume_start(struct urxe_qp *qp, uint32_t psn, bool counted);
 /* A request arrives while resp.message is RESP_UNKNOWN. True: the caller executes the request as
  * usual. False: this function has answered or dropped it. */

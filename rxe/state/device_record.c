@@ -47,8 +47,7 @@ void device_attr_record(struct state_stream *s, struct urxe_dev_attr *attr,
 	state_bool(s, &attr->omit_local_icrc);
 }
 
-/* The attributes as the owner gave them: the device has replaced a max_packets of 0 by its
- * default. */
+/* The attributes as the owner gave them: the device has set a max_packets of 0 to its default. */
 static struct urxe_dev_attr given_attr(const struct urxe_dev *dev)
 {
 	struct urxe_dev_attr attr = dev->attr;
@@ -58,8 +57,7 @@ static struct urxe_dev_attr given_attr(const struct urxe_dev *dev)
 	return attr;
 }
 
-/* Restoring: fails unless those attributes of the new device on which the saved state depends equal
- * the saved ones. */
+/* Restoring: fails unless the attributes on which the saved state depends equal the saved ones. */
 static void check_attr(struct state_device *d, const struct urxe_dev_attr *saved)
 {
 	const struct urxe_dev_attr now = given_attr(d->dev);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lists of QPs whose order matters: members of a multicast group, and QPs that may have something
- * to send. */
+/* Lists of QPs whose order matters: members of multicast groups, and QPs with something to send. */
 
 #include "objects/device.h"
 #include "objects/multicast.h"

@@ -541,8 +541,7 @@ static void call_window(struct player *p, const struct call *call)
 	}
 }
 
-/* A save is repeated, because it changes the device: the device forgets what is not in the
- * stream. */
+/* A save is repeated, because the device then forgets what is not in the stream. */
 static void save_device(struct player *p, const struct call *call)
 {
 	const struct urxe_state_save how = {.tag = NULL};

@@ -91,8 +91,7 @@ static bool has_valid_acks(const struct requester *req)
 	       is_between(req->asked, req->una, req->psn);
 }
 
-/* Whether the PSNs to send again, if there are any, end at psn or before; they may begin before
- * una. */
+/* Whether the PSNs to send again, if any, end at psn or before; they may begin before una. */
 static bool has_valid_resend(const struct requester *req)
 {
 	const struct resend *resend = &req->resend;

@@ -46,8 +46,7 @@ static void rtt_fields(struct state_stream *s, struct rtt *rtt)
 	state_bool(s, &rtt->timing);
 }
 
-/* The local error that waits for a request, and that request, as its distance from the queue's
- * head. */
+/* The local error that waits for a request, and the request's distance from the queue's head. */
 static void error_fields(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;

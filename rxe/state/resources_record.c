@@ -22,8 +22,7 @@ static bool is_in_request(const struct resp_resource *res, uint32_t psn)
 	       ((res->last_psn - res->first_psn) & URXE_PSN_MASK);
 }
 
-/* Whether the response that is due is within the request, and its last packet has at most the path
- * MTU. */
+/* Whether the response that is due is within the request, and its last packet fits the MTU. */
 static bool has_valid_response(const struct urxe_qp *qp, const struct resp_resource *res)
 {
 	const uint64_t last = offset_of(qp, res, res->end_psn);

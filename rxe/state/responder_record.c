@@ -6,8 +6,7 @@
 
 #define SINCE_NEWEST_BIT 6
 
-/* The ACK that the responder sends next. RESP_ACK_PAST is not an MSN, so the stream has a flag for
- * it. */
+/* The next ACK. RESP_ACK_PAST is not an MSN, so the stream has a flag for it. */
 static void ack_fields(struct state_stream *s, struct responder *resp)
 {
 	bool past = resp->ack_msn == RESP_ACK_PAST;

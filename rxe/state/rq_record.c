@@ -22,8 +22,7 @@ static void request_fields(struct state_stream *s, struct recv_wqe *wqe, uint32_
 	wqe->length = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
 }
 
-/* The indices: `head`, and the distances of the others from it. Then the requests from `retired`
- * on. */
+/* `head`, the distances of the other indices from it, and the requests from `retired` on. */
 static void queue_fields(struct state_stream *s, struct urxe_rq *rq)
 {
 	uint32_t taken = rq->head - rq->tail, busy = rq->head - rq->retired;

@@ -31,8 +31,7 @@ struct state_list {
 
 /* A stream, the device, and what the owner provides. */
 struct state_device {
-	struct state_stream
-		stream; /* first, so that functions which need no more get a pointer to it */
+	struct state_stream stream; /* some functions get only this member */
 	struct urxe_dev *dev;
 	const struct urxe_state_save *save;
 	const struct urxe_state_restore *restore;

@@ -148,8 +148,7 @@ static void order_qps(struct state_device *d)
 
 /* --- The device. */
 
-/* Whether the HCA has the state of queue pairs, or requests of SRQs: the engine cannot save
- * these. */
+/* Whether the HCA has queue pairs' state or SRQs' requests, which the engine cannot save. */
 static bool has_offloaded(const struct urxe_dev *dev)
 {
 	const struct urxe_rq *srq;

@@ -73,7 +73,7 @@ int idmap_add(struct idmap *map, uint32_t id, void *object)
 	return 0;
 }
 
-/* Also moves later entries of the probe sequence back, so that no search for them ends at the free
+/* Moves later entries of the probe sequence back, so that no search for them ends at the free
  * slot. */
 void idmap_remove(struct idmap *map, uint32_t id)
 {

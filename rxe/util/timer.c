@@ -198,8 +198,7 @@ static uint32_t find_earliest(const struct timers *timers, uint64_t *queued)
 	return number;
 }
 
-/* Removes the first entry of a run or of the heap, and returns its timer; NULL: the entry is
- * empty. */
+/* Removes the first entry of a run or of the heap, and returns its timer; NULL: an empty entry. */
 static struct timer *take_first(struct timers *timers, uint32_t number)
 {
 	struct timer *timer =

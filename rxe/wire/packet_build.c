@@ -112,8 +112,7 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 	if (path->sgid_index >= URXE_MAX_GIDS || !dev->gids[path->sgid_index].valid)
 		return false;
 	src = &dev->gids[path->sgid_index];
-	/* The ECN field tells whether the sender reacts to marks (RFC 3168, 5). RoCEv1 has no such
-	 * field. */
+	/* The ECN field tells whether the sender reacts to marks (RFC 3168, 5); RoCEv1 has none. */
 	if (!src->v1)
 		traffic_class = (uint8_t)((traffic_class & ~ECN_MASK) |
 					  (dev->dcqcn.enabled ? ECN_ECT0 : ECN_NOT_ECT));

@@ -228,8 +228,7 @@ static const uint8_t *parse_extended(struct urxe_packet *p, const uint8_t *at, u
 	return at;
 }
 
-/* Parses the BTH, the extended headers and the payload; `end`: the packet's end by the IP or GRH
- * length. */
+/* Parses the BTH, the extended headers and the payload, up to `end` by the IP or GRH length. */
 static enum urxe_drop parse_transport(struct urxe_packet *p, const uint8_t *bth, const uint8_t *end)
 {
 	const struct urxe_opcode_info *info;

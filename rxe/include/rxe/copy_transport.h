@@ -18,8 +18,7 @@
  * Withdrawal of rights: the device removes the entry, increments the epoch, then calls
  * urxe_copy_ops.withdrawn. The requester's `copy` first states in shared memory that a copy runs,
  * and then copies nothing if the epoch has changed since the rights were read. So `withdrawn` finds
- * each copy that may still use withdrawn rights, and `settled` tells whether all these copies have
- * ended.
+ * each copy that may use withdrawn rights, and `settled` tells whether they all have ended.
  */
 #ifndef URXE_RXE_COPY_TRANSPORT_H
 #define URXE_RXE_COPY_TRANSPORT_H

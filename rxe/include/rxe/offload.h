@@ -76,11 +76,11 @@ struct urxe_offload_ops {
 	int (*srq_resize)(void *hca_srq, uint32_t max_wr);
 
 	/*
-	 * Waits. Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice.
-	 * After an error, or if the device has *qpn already, the queue pair is the engine's alone.
-	 * But with a shared receive queue that the HCA has, and that no take-over has stopped,
-	 * urxe_qp_create fails: with the error (-ENOMEM for -ENOSPC), or with -EOPNOTSUPP if the
-	 * device has *qpn already.
+	 * Waits for the HCA. Creates a queue pair with init's type, capacity and PD. *qpn: the
+	 * HCA's choice. After an error, or if the device has *qpn already, the queue pair is the
+	 * engine's alone. But with a shared receive queue that the HCA has, and that no take-over
+	 * has stopped, urxe_qp_create fails: with the error (-ENOMEM for -ENOSPC), or with
+	 * -EOPNOTSUPP if the device has *qpn already.
 	 */
 	int (*qp_create)(void *ctx, const struct urxe_qp_init *init,
 			 const struct urxe_offload_queues *queues, void **hca_qp, uint32_t *qpn);
@@ -94,8 +94,7 @@ struct urxe_offload_ops {
 	 * completed any more. Those of a shared receive queue are completed before the transition
 	 * to INIT returns: this function may call urxe_offload_complete and
 	 * urxe_offload_srq_complete then. -EOPNOTSUPP at the transition to INIT: the HCA cannot
-	 * execute the queue pair. Then the engine executes it, unless it has a shared receive
-	 * queue.
+	 * execute the queue pair. Without a shared receive queue, the engine executes it.
 	 */
 	int (*qp_modify)(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t mask);
 	/* Moves the HCA's queue pair to the error state, without waiting for the HCA, because the
@@ -184,8 +183,9 @@ void urxe_offload_withdraw(struct urxe_mr *mr);
 /* Calls urxe_ops.written for all memory that the HCA may write to, because the HCA does not report
  * its own writes. */
 void urxe_offload_report_writes(struct urxe_dev *dev);
-/* If the HCA executes the queue pair of the queue, or has the SRQ, calls urxe_ops.refill and hands
- * the receive requests to the HCA. The owner calls it after the program has posted receives. */
+/* If the HCA executes the queue pair of this receive queue, or has the SRQ, calls urxe_ops.refill
+ * and hands the receive requests to the HCA. The owner calls it after the program has posted
+ * receives. */
 void urxe_offload_refill(struct urxe_rq *rq);
 /* As urxe_qp_query, with rq_psn, sq_psn and sq_draining of the HCA. The state is URXE_QPS_ERR, too,
  * if the HCA's queue pair has failed; the engine's own enters that state with the HCA's next

@@ -22,8 +22,8 @@
 #define URXE_QPN_GSI          1u        /* general services (IBA 13.5) */
 #define URXE_QPN_MULTICAST    0xffffffu /* IBA 10.5.2 */
 #define URXE_DEFAULT_PKEY     0xffff    /* IBA 10.9.1.2 */
-/* Longest headers in front of a payload: Ethernet, 802.1Q, IPv6 or GRH, UDP,
- * BTH, DETH or RETH with immediate data, and the ICRC behind it. */
+/* Most bytes that headers and ICRC add to a payload: Ethernet, 802.1Q, IPv6 or GRH, UDP, BTH,
+ * extended headers (at most 28, an AtomicETH), ICRC. */
 #define URXE_MAX_OVERHEAD (14 + 4 + 40 + 8 + 12 + 28 + URXE_ICRC_LEN)
 
 struct urxe_reference;

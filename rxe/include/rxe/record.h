@@ -57,10 +57,8 @@ int urxe_record_start(struct urxe_dev *dev, uint64_t now, const struct urxe_reco
 void urxe_record_stop(struct urxe_dev *dev);
 bool urxe_recording(const struct urxe_dev *dev);
 
-/*
- * A hash of the first 128 and the last 16 bytes of a frame; `len` bytes with the ICRC. A recording
- * refers to a received frame by its length and this digest.
- */
+/* A hash of the first 128 and the last 16 bytes of a frame; `len`: its bytes, with the ICRC. A
+ * recording refers to a received frame by its length and this digest. */
 uint32_t urxe_record_digest(const uint8_t *data, uint32_t len);
 
 /* An event of a device: a frame or call that it got from its owner, or an action of the engine.

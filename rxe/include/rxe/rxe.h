@@ -57,8 +57,8 @@ struct urxe_ops {
 	/* Adds a completion. False: the queue is full; the CQ and its QPs enter the error state. */
 	bool (*complete)(void *cq_ctx, const struct urxe_wc *wc);
 	/* Send requests of the QP have left the queue without a completion, because they were not
-	 * signaled. Called for the first of them only, until the owner calls urxe_sq_retired. NULL:
-	 * not called. */
+	 * signaled. Called for the first of them only, until the owner calls urxe_sq_retired.
+	 * Optional. */
 	void (*send_retired)(void *qp_ctx);
 	/* An HCA's completion of the SRQ was for a QP that is destroyed, or that the HCA no longer
 	 * executes: urxe_rq_retired has changed without a completion. NULL: not called. */
@@ -346,8 +346,8 @@ void urxe_mr_unmap_all(struct urxe_mr *mr);
 void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool done);
 /* Whether the region has one of the bytes. */
 bool urxe_mr_has_bytes(const struct urxe_mr *mr, const struct urxe_extent *bytes);
-/* The region's ranges without those that the owner has unmapped: *bytes becomes the next one from
- * number *i on, which is 0 at first. False: there is none. */
+/* Iterates over the region's ranges without those that the owner has unmapped: sets *bytes to the
+ * next range, and moves *i, which is 0 at first. False: no range is left. */
 bool urxe_mr_next_bytes(const struct urxe_mr *mr, uint32_t *i, struct urxe_extent *bytes);
 uint32_t urxe_mr_key(const struct urxe_mr *mr);
 /* The attributes of the registration and the current key, without extents. */
@@ -356,11 +356,11 @@ void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);
 /* --- Fast registration (IBA 10.6.3.4): a send request makes a region of a list of pages. */
 
 /*
- * Allocates the keys of a region that URXE_WR_REG_MR requests of QPs of the same protection domain
- * register, one after the other, and room for its extents. LOCAL_INV, or SEND_INV of the QP's peer,
- * deregisters the region; LOCAL_INV first waits until all earlier requests of its QP are complete,
- * because they may use the key. The object owns all keys with the upper 24 bits of its first key,
- * which the engine chooses. -ENOMEM.
+ * Allocates an object for fast registrations: keys, and room for the extents of one region. The
+ * region is registered by URXE_WR_REG_MR requests of QPs of the same protection domain, one after
+ * the other. LOCAL_INV, or SEND_INV of the QP's peer, deregisters it; LOCAL_INV first waits until
+ * all earlier requests of its QP are complete, because they may use the key. The object owns all
+ * keys with the upper 24 bits of its first key, which the engine chooses. -ENOMEM.
  */
 int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
 		       struct urxe_fast_mr **fast);
@@ -484,8 +484,7 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 		   uint32_t mask);
 void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init);
 /* Whether the next calls of urxe_output will send responses, an ACK or a NAK of the QP, or an ACK
- * is delayed. Also true for a QP that an error has moved to the error state: its answers are still
- * sent. */
+ * is delayed. Errors that move a QP to the error state leave its answers due. */
 bool urxe_qp_has_answers(const struct urxe_qp *qp);
 
 /* Outstanding requests and remaining retries of a QP. */
@@ -498,10 +497,7 @@ struct urxe_qp_load {
 	uint8_t rnr_retries;
 };
 void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load);
-/*
- * Whether the engine tries the copy transport first for the next WRITE or READ, if no request is
- * outstanding.
- */
+/* Whether the next WRITE or READ tries the copy transport first, if no request is outstanding. */
 bool urxe_qp_tries_copy(const struct urxe_qp *qp);
 /*
  * Executes posted requests by the copy transport, as far as possible. The next urxe_output would
@@ -522,8 +518,8 @@ const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp);
 int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr);
 /*
  * Queues a request in place of a malformed one: nothing is sent, and the request completes in the
- * error `status` after all requests before it, as a request does that fails on this side. -ENOMEM:
- * the queue is full; -EINVAL: the state is RESET, INIT or RTR.
+ * error `status` after all requests before it, like a request that fails locally. -ENOMEM: the
+ * queue is full; -EINVAL: the state is RESET, INIT or RTR.
  */
 int urxe_post_malformed(struct urxe_qp *qp, uint64_t wr_id, enum urxe_wc_status status);
 /* Number of requests that have left the send queue, modulo 2^32. */

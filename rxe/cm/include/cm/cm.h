@@ -85,7 +85,7 @@ struct cm_path {
 	uint8_t mac[6];
 	/* The owner has learnt from address resolution that the sender's address has this MAC. */
 	bool known;
-	/* The sender is on this host: quotas of its programs apply instead of the limit per
+	/* The sender is on this host, where quotas of programs apply instead of the limit per
 	 * sender. */
 	bool local;
 };
@@ -126,8 +126,7 @@ void cm_input(struct cm *cm, uint64_t now, const struct cm_path *path,
  * queue lacks room for CM_TICK_MAX messages, the owner calls the function later. */
 #define CM_TICK_MAX 64
 void cm_tick(struct cm *cm, uint64_t now);
-/* When cm_tick has to be called next; CM_NEVER = no timer runs: the owner asks again after each
- * call. */
+/* When cm_tick has to be called next, as of now; CM_NEVER = not before another call. */
 uint64_t cm_next_deadline(const struct cm *cm);
 const uint64_t *cm_counters(const struct cm *cm);
 /* Number of connections, including those that their owner has released. */

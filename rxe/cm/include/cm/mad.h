@@ -69,8 +69,7 @@ enum cm_reason {
 /* Status of a SIDR_REP that urxe sends (IBA 12.11.2.1); peers may send others. */
 enum cm_sidr_status { CM_SIDR_OK, CM_SIDR_UNSUPPORTED, CM_SIDR_REJECT };
 
-/* Times are exponents: 4.096 us * 2^t. MTU, counts and depths have the values of the QP's
- * attributes. */
+/* Times are exponents: 4.096 us * 2^t. MTU, counts and depths are as in the QP's attributes. */
 struct cm_req {
 	uint32_t local_id;
 	uint64_t service_id;
