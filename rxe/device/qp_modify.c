@@ -253,7 +253,7 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 		copy_table_renew_qp(qp->dev, qp->qpn);
 	}
 	if (mask & (M(AV) | M(DEST_QPN))) {
-		qp->req.window_may_grow = true; /* the window belongs to the old path */
+		qp->req.window_may_grow = true; /* it may be smaller than the new path allows */
 		window_path_changed(qp);
 		qp->peer_gso = false;
 		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn, qp->attr.dest_qpn);

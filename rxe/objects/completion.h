@@ -16,8 +16,8 @@
 /* Takes the oldest request out of the send queue. A success that is not signaled adds no
  * completion; all else adds one to the send CQ. */
 void complete_send(struct urxe_qp *qp, enum urxe_wc_status status);
-/* Completes requests with success, from the oldest on, up to the first that was not executed
- * without packets (send_wqe.executed). */
+/* Completes with success the oldest requests that were executed without packets
+ * (send_wqe.executed), up to the first other request. */
 void complete_executed_sends(struct urxe_qp *qp);
 /* Completes the oldest request with an error. RC: then calls qp_error (IBA 9.9.2.4, class B). UC
  * and UD: the QP enters SQE and its other send requests are flushed; the receive queue goes on. */

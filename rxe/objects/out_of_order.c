@@ -6,7 +6,7 @@
 
 #include <rxe/psn.h>
 
-/* Packets that all QPs of a device may keep at a time: 16 MiB with 4 KiB payloads. */
+/* Most packets that all QPs of a device keep together: 16 MiB with 4 KiB payloads. */
 #define OUT_OF_ORDER_MAX 4096
 
 void out_of_order_pool_init(struct out_of_order_pool *pool)

@@ -65,8 +65,9 @@ struct urxe_ops {
 	void (*recv_retired)(void *srq_ctx);
 	/* An armed CQ has a completion; the CQ is disarmed now (IBA 11.4.2.2). */
 	void (*comp_event)(void *cq_ctx);
-	/* A receive queue is empty, or below its limit: the callback calls urxe_post_recv for the
-	 * requests that the application has queued and the owner has not passed to the engine. */
+	/* A receive queue is empty, at most half full, or below its limit: the callback calls
+	 * urxe_post_recv for the requests that the application has queued and the owner has not
+	 * passed to the engine. */
 	void (*refill)(void *rq_ctx);
 	/* obj_ctx is the ctx of the QP, CQ or SRQ of the event. */
 	void (*async_event)(void *dev_ctx, enum urxe_async event, void *obj_ctx);

@@ -48,7 +48,8 @@ struct urxe_state_object {
 /* What the owner contributes to a stream. Each callback gets `arg`; none may call the engine. */
 struct urxe_state_save {
 	void *arg;
-	/* A number by which the owner knows the CQ, SRQ or QP with this context again. NULL: 0. */
+	/* A number from which the owner recognizes the CQ, SRQ or QP with this context when it is
+	 * restored. NULL: 0. */
 	uint64_t (*tag)(void *arg, enum urxe_state_kind kind, void *ctx);
 	/* Copies completion i, from 0 on, that the program has not taken from the CQ. False: there
 	 * are no more. NULL: the stream has no completions. */
@@ -58,15 +59,15 @@ struct urxe_state_save {
 /*
  * Saves the device, as it is at the time `now` (ns of the device's clock). `how` is not NULL. The
  * owner frees the stream with urxe_state_free. The device stays usable: after a snapshot, after an
- * error, or if a migration is abandoned, it continues. The save makes it forget what the stream
- * lacks (docs/state.md); after -EBADMSG or -ENOMEM it may have forgotten a part of that. Its rights
- * for the copy transport are withdrawn (urxe_copy_rights_withdraw), also before most errors;
- * urxe_copy_rights_publish publishes them again.
+ * error, or if a migration is abandoned, it continues. The save makes the device forget what the
+ * stream lacks (docs/state.md); after -EBADMSG or -ENOMEM the device may have forgotten a part of
+ * that. Its rights for the copy transport are withdrawn (urxe_copy_rights_withdraw), also before
+ * most errors; urxe_copy_rights_publish publishes them again.
  *
- * -EBUSY: a peer still copies by the copy transport (try again until
- * urxe_copy_ops.settled), or a call of urxe_mr_unmap waits for its urxe_mr_unmapped. -EOPNOTSUPP:
- * an HCA executes queue pairs (rxe/offload.h). -EBADMSG: the mtu is more than 65535, or the device
- * contradicts itself, which is a fault of the engine. -ENOMEM.
+ * -EBUSY: a peer still copies by the copy transport (try again until urxe_copy_ops.settled), or a
+ * call of urxe_mr_unmap waits for its urxe_mr_unmapped. -EOPNOTSUPP: an HCA executes queue pairs
+ * (rxe/offload.h). -EBADMSG: the mtu is more than 65535, or the device contradicts itself, which is
+ * a fault of the engine. -ENOMEM.
  */
 int urxe_state_save(struct urxe_dev *dev, uint64_t now, const struct urxe_state_save *how,
 		    uint8_t **stream, size_t *length);
@@ -88,8 +89,8 @@ struct urxe_state_region {
  * engine. */
 struct urxe_state_restore {
 	void *arg;
-	/* The context of a CQ, SRQ or QP that is going to be created; the object's pointer is NULL.
-	 * NULL: all contexts are NULL. */
+	/* Returns the context of a CQ, SRQ or QP that is about to be created. The pointers in
+	 * *object are NULL. Without this callback all contexts are NULL. */
 	void *(*context)(void *arg, const struct urxe_state_object *object);
 	/* Sets the extents of a region; NULL: a stream with regions gives -EINVAL. They have to
 	 * stay valid until the callback is called again, or urxe_state_restore returns. A negative
@@ -107,7 +108,7 @@ struct urxe_state_restore {
 };
 
 /* For `memory`: keeps the addresses and returns 0, because the process has mapped the same memory
- * there. Only for a stream that nobody could change. */
+ * there. Only for a stream from a trusted source. */
 int urxe_state_same_memory(void *arg, struct urxe_state_region *region);
 
 /* The attributes of a saved device. attr.dcqcn points to the other member, or is NULL. */
@@ -124,18 +125,18 @@ int urxe_state_read_attr(const uint8_t *stream, size_t length, struct urxe_state
 
 /*
  * Makes the device of a stream, with these attributes: those of urxe_state_read_attr, in which the
- * owner has set `ctx`, `ops` and the copy transport, and changed what differs on this host, such
- * as link_bps or the QPNs. `seed` has no effect. `how` is not NULL. `now`: ns of the new device's
+ * owner has set `ctx`, `ops` and the copy transport, and changed what differs on this host, such as
+ * link_bps or the QPNs. `seed` has no effect. `how` is not NULL. `now`: ns of the new device's
  * clock. Timers go on with the time that was left when the device was saved.
  *
  * -EBADMSG: the stream is truncated or damaged, or its values contradict each other.
- * -EPROTONOSUPPORT: a later version of urxe has written it. -EINVAL: the attributes do not fit:
- * the MAC address, max_packets or congestion differs; the mtu is shorter than the path MTU of a
- * connection needs, but for those in the error state without urxe_qp_has_answers, or than a
- * datagram needs that was not sent yet; or an operation that the stream needs is missing. -EFBIG:
- * it needs more than max_bytes. -ENOMEM; errors of callbacks. After an error the engine has freed
- * the device and its objects, and has called `restored` for none of them. It may have called
- * `context`, `memory` and `completion`.
+ * -EPROTONOSUPPORT: a later version of urxe has written it. -EINVAL: the attributes do not fit. The
+ * MAC address, max_packets or congestion differs; the mtu is too short for the path MTU of a
+ * connection (one in the error state counts only with urxe_qp_has_answers) or for a datagram that
+ * was not sent yet; or an operation that the stream needs is missing. -EFBIG: it needs more than
+ * max_bytes. -ENOMEM; errors of callbacks. After an error the engine has freed the device and its
+ * objects, and has called `restored` for none of them. It may have called `context`, `memory` and
+ * `completion`.
  */
 int urxe_state_restore(const struct urxe_dev_attr *attr, uint64_t now,
 		       const struct urxe_state_restore *how, const uint8_t *stream, size_t length,

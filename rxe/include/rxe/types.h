@@ -159,16 +159,16 @@ struct urxe_send_wr {
 	uint32_t inline_len; /* with URXE_SEND_INLINE */
 	const struct urxe_seg *segs;
 	const void *inline_data;
-	uint32_t invalidate_key; /* SEND_INV: the peer's, LOCAL_INV: one's own */
+	uint32_t invalidate_key; /* SEND_INV: the peer's key; LOCAL_INV: this side's */
 	struct urxe_mw_bind bind;
 	struct urxe_fast_reg fast_reg; /* REG_MR */
 	struct urxe_flush flush;
-	/* RC and UC: RDMA and atomics */
+	/* Only for RDMA and atomics: */
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint64_t compare_add;
 	uint64_t swap;
-	/* UD */
+	/* Only for UD: */
 	const struct urxe_path *path;
 	uint32_t remote_qpn;  /* bits 24 to 31 are ignored */
 	uint32_t remote_qkey; /* with the high bit set, the QP's own is sent (IBA 10.2.5) */
@@ -280,7 +280,7 @@ struct urxe_qp_attr {
 	uint32_t rate_limit;        /* kb/s of requests and READ responses; 0 = none */
 	uint8_t cur_state;          /* enum urxe_qp_state */
 	uint8_t path_mtu;           /* enum urxe_mtu */
-	uint8_t max_dest_rd_atomic; /* as responder; the QP accepts the next power of two */
+	uint8_t max_dest_rd_atomic; /* of the peer; the QP accepts the next power of two */
 	uint8_t port;
 	uint8_t path_mig_state;   /* enum urxe_mig_state */
 	bool en_sqd_async_notify; /* the owner requests SQ_DRAINED */
@@ -292,7 +292,7 @@ struct urxe_qp_attr {
 	uint8_t retry_cnt;     /* 0 to 7; urxe_qp_modify takes more as 7 */
 	uint8_t rnr_retry;     /* 0 to 6; 7 = without end; urxe_qp_modify takes more as 7 */
 	uint8_t min_rnr_timer; /* code of IBA table 45: the low 5 bits */
-	uint8_t max_rd_atomic; /* as requester */
+	uint8_t max_rd_atomic; /* READs and atomics that this side may have outstanding */
 	uint16_t pkey_index;
 	uint32_t dest_qpn;
 };

@@ -223,7 +223,8 @@ struct cm_channel {
 	uint8_t initiator_depth;
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
-	/* 4.096 us * 2^n. Before the REP, which has the peer's delay: twice the packet lifetime. */
+	/* Local ACK timeout, 4.096 us * 2^n. Before a REP has the peer's delay: twice the
+	 * lifetime. */
 	uint8_t ack_timeout;
 };
 const struct cm_channel *cm_channel(const struct cm_conn *conn);
