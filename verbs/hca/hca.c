@@ -20,7 +20,7 @@
 
 /* Values of ibv_device_attr.vendor_id, which for hardware is an OUI or a PCI vendor. */
 #define SOFTWARE_VENDOR 0xffffffu /* of rdma_rxe and urxe */
-#define NO_VENDOR       0         /* of rdma_rxe before Linux 5.8, and of mana_ib, hardware */
+#define NO_VENDOR       0         /* of rdma_rxe before Linux 5.8, and of mana_ib (hardware) */
 
 static const struct urxe_offload_ops offload_ops = {
 	.mr_reg = hca_mr_reg,
@@ -50,8 +50,8 @@ static const struct urxe_offload_ops offload_ops = {
 #define RETRY_MIN_NS UINT64_C(20000000)
 #define RETRY_MAX_NS (60 * UINT64_C(1000000000))
 
-/* The reason why libibverbs was not found, or found no such device: `err`, unless the process can
- * open no descriptor. Neither dlopen() nor libibverbs tells that. An errno value. */
+/* Returns the errno value after libibverbs, or the device, was not found. That is `err`, or EMFILE
+ * or ENFILE if the process can open no descriptor, which dlopen() and libibverbs do not report. */
 static int absence_error(int err)
 {
 	const int fd = eventfd(0, EFD_CLOEXEC);
@@ -101,7 +101,8 @@ static int read_mtu(struct hca *hca)
 	return hca_verbs_error(rc);
 }
 
-/* Replaces a descriptor in one of libibverbs' structures. Providers read it there for each call. */
+/* Lets the owner replace a descriptor in one of libibverbs' structures, where providers read it for
+ * each call. */
 static void place_fd(const struct hca *hca, int *fd)
 {
 	if (hca->owner->place_fd)
@@ -179,7 +180,7 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	return 0;
 }
 
-/* Loads libibverbs, which stays loaded, because hca_verbs_load() finds its functions only once. */
+/* libibverbs stays loaded, because hca_verbs_load() looks up its functions only once. */
 int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
 		      struct hca **hca)
 {
@@ -200,7 +201,7 @@ void hca_retry_note(struct hca_retry *retry, int rc, uint64_t now)
 	retry->at = now + retry->pause;
 }
 
-/* If the HCA is gone, these calls may fail, but they free libibverbs' structures all the same. */
+/* If the device is gone, libibverbs' functions may fail, but they free their structures anyway. */
 static void close_hca(struct hca *hca)
 {
 	hca_destroy_rest(hca);
@@ -229,7 +230,8 @@ void hca_abandon(struct hca *hca)
 	close(hca->context->async_fd);
 	close(hca->channel->fd);
 	hca->abandoned = true;
-	/* A command that continues in the child must poll no CQ in hca_forbid_unlock(). */
+	/* If a signal handler forked within a command, the command goes on in the child. There
+	 * hca_forbid_unlock() must poll no CQ. */
 	hca->skipped = false;
 }
 

@@ -78,7 +78,7 @@ struct hca_retry {
  * the next attempt is due after 20 ms, then after twice as long each time, up to 1 min.
  */
 void hca_retry_note(struct hca_retry *retry, int rc, uint64_t now);
-/* UINT64_MAX: no attempt is due. */
+/* The time of the next attempt, ns; UINT64_MAX: no attempt is due. */
 static inline uint64_t hca_retry_due(const struct hca_retry *retry)
 {
 	return retry->pause ? retry->at : UINT64_MAX;
@@ -86,8 +86,8 @@ static inline uint64_t hca_retry_due(const struct hca_retry *retry)
 
 /*
  * Closes the device, after hca_detach(). The lock must not be held. If other threads are within
- * calls that take long, hca_close() returns at once, and the last of these threads closes the
- * device.
+ * calls that use the HCA without the lock, hca_close() returns at once, and the last of these
+ * threads closes the device.
  */
 void hca_close(struct hca *hca);
 /* In a forked child: closes the child's copies of the HCA's descriptors. Frees nothing. */
@@ -125,8 +125,8 @@ bool hca_has_mtu(struct hca *hca, enum urxe_mtu mtu);
  */
 void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1,
 		 uint32_t ifindex);
-/* Looks for the noted GIDs in the HCA's GID table. If the table cannot be read, those GIDs stay
- * found that hca_set_gid has not changed since. */
+/* Looks for the noted GIDs in the HCA's GID table. If the table cannot be read, a GID that was
+ * found before still counts as found, unless hca_set_gid() has changed its entry. */
 void hca_read_gids(struct hca *hca);
 /*
  * Notes the engine's P_Key table, of n entries, and looks for them in the HCA's table. The engine
@@ -192,14 +192,14 @@ void hca_pd_add(struct hca_pd *pd);
 void hca_pd_end(struct hca *hca, uint32_t pd);
 
 /*
- * Creates the HCA's address handle for datagrams from queue pairs of the PD along the path, which
- * the first datagram would create otherwise. Three steps: hca_ah_begin() and hca_ah_end() with the
- * lock, hca_ah_run() without. The new handle replaces one of the same path, which may be for a MAC
- * that the peer had before. NULL: the path has a next hop, and the HCA has its handle already; the
- * HCA has no protection domain for the PD, or lacks the path's source GID; or no memory. Then the
- * other steps are left out. `anew`: a handle that the HCA has already does not count; the call then
- * shows whether the HCA still finds the next hop. hca_ah_end() returns 0, or the HCA's error, after
- * which an older handle stays: for instance -EHOSTUNREACH, because the HCA finds no next hop.
+ * Creates the HCA's address handle for datagrams from queue pairs of the PD along the path; without
+ * this call the first datagram creates it. Three steps: hca_ah_begin() and hca_ah_end() with the
+ * lock, hca_ah_run() without. The new handle replaces an old one of the same path, because the
+ * peer's MAC may have changed since. NULL: the path has a next hop, and the HCA has a handle of the
+ * path; the HCA has no protection domain for the PD, or lacks the path's source GID; or no memory.
+ * Then the other steps are left out. `anew`: makes a handle even if the HCA has one, to see whether
+ * the HCA still finds the next hop. hca_ah_end() returns 0, or the HCA's error, after which an old
+ * handle stays: for instance -EHOSTUNREACH, because the HCA finds no next hop.
  */
 struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t pd, const struct urxe_path *path,
 				 bool anew);
@@ -213,8 +213,8 @@ bool hca_is_same_path(const struct urxe_path *a, const struct urxe_path *b);
 /*
  * With the lock: objects that the engine destroys from now on exist at the HCA until
  * hca_destroy_deferred(), which destroys them there without the lock. Queue pairs that hca_detach()
- * ends, or that refused the transition to the error state, are destroyed at once, because the
- * engine flushes their requests. An owner with the operation `written` (struct urxe_ops) must not
+ * ends, or whose requests the HCA cannot flush, are destroyed at once, because the engine then
+ * flushes these requests. An owner with the operation `written` (struct urxe_ops) must not
  * call this: the engine reports the HCA's writes to a region when it destroys the region, so the
  * HCA must have ended them by then.
  */
@@ -240,9 +240,9 @@ bool hca_poll_cq(struct hca *hca, void *hca_cq);
 bool hca_cq_grows(const void *hca_cq);
 
 /*
- * For an owner that programs do not call when they poll (a device process), before it sleeps: the
- * next completion of any CQ will make hca_comp_fd() readable. True: completions came meanwhile, or
- * more may wait, so the owner must not sleep.
+ * Call it before the owner sleeps, if the owner does not learn when programs poll, as in a device
+ * process. The next completion of any CQ will make hca_comp_fd() readable. True: completions came
+ * meanwhile, or more may wait, so the owner must not sleep.
  */
 bool hca_arm(struct hca *hca);
 /* The number of completions that were passed to the engine so far. */

@@ -49,8 +49,8 @@ struct hca {
 	bool defers;          /* between hca_defer_destruction() and hca_destroy_deferred() */
 	bool frees_lock;      /* between hca_allow_unlock() and hca_forbid_unlock() */
 	bool detaching;       /* within hca_detach() */
-	/* A CQ was not polled, or had an event, while a thread resized it: hca_cqs_catch_up() makes
-	 * up for that. */
+	/* While a thread resized a CQ, another thread left out a poll or an event of the CQ:
+	 * hca_cqs_catch_up() polls the CQ and passes the event afterwards. */
 	bool skipped;
 	/* Protects the capacity of CQs: one thread at a time resizes a CQ. Rank 4 of
 	 * docs/locking.md. The lock (hca.h) protects all other members but `users`. */

@@ -6,7 +6,8 @@
 #include "objects/hca_qp.h"
 #include "objects/hca_srq.h"
 
-/* Events that one call handles, so that an HCA that raises events without end stops nobody. */
+/* Events that one call handles at most: an HCA that raises events without end must not keep the
+ * calling thread. */
 #define EVENTS_MAX 64
 /* Calls of hca_poll() before an asynchronous event, so that peers that send without end do not
  * delay the event for ever. */
@@ -42,7 +43,7 @@ static void fail_cq(struct hca *hca, struct hca_cq *cq)
 		urxe_offload_cq_lost(cq->cq);
 }
 
-/* The object of an event, as this folder knows it. */
+/* The object of an asynchronous event: a queue pair, by its QPN, a CQ or an SRQ. */
 struct subject {
 	uint32_t qpn;
 	struct hca_cq *cq;

@@ -60,9 +60,10 @@ _Static_assert(sizeof(functions) / sizeof(functions[0]) ==
 	       "every function has a name");
 
 /*
- * Sets `loaded`, and `complete` if libibverbs has all functions. Finds them by the handle of the
- * library, because programs load libibverbs by dlopen(), too. dlsym() finds the default version of
- * each name, which is the newest. The handle stays open: the HCA is used until the program ends.
+ * Sets `loaded`, and `complete` if libibverbs has all functions. Looks them up by the library's
+ * handle, because a libibverbs that a program has loaded with dlopen() may be outside the global
+ * scope. dlsym() finds the default version of each name, which is the newest. The handle stays
+ * open, because the HCA is used until the program ends.
  */
 static void load(void)
 {

@@ -52,8 +52,8 @@ struct hca_verbs {
 	int (*detach_mcast)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 };
 
-/* Finds the functions, once. NULL: the process had not loaded libibverbs at the first call, or has
- * an old one, which lacks a function. */
+/* Finds the functions, at the first call only. NULL: the process had not loaded libibverbs by then,
+ * or its libibverbs is old and lacks a function. */
 const struct hca_verbs *hca_verbs_load(void);
 
 /* 0, or the negative errno value, of a call of libibverbs that has just returned rc: 0, an errno

@@ -13,8 +13,8 @@ static uint64_t in_page(const void *addr, uint64_t page)
 	return (uintptr_t)addr & (page - 1);
 }
 
-/* Whether the pieces, one behind the other, are whole pages but for both ends of the region, and
- * none is a hole. */
+/* Whether each piece but the first begins, and each piece but the last ends, at a page boundary,
+ * and no piece is a hole or empty. */
 static bool is_list_of_pages(const struct urxe_mr_attr *attr, uint64_t page)
 {
 	for (uint32_t i = 0; i < attr->n_extents; i++) {
@@ -44,8 +44,8 @@ static bool is_one_range(const struct urxe_mr_attr *attr)
 
 /*
  * Maps the pages of a piece a second time, at `to`. False: Linux refuses. With an old size of 0,
- * mremap(2) maps pages of a shared mapping again, and leaves the first mapping as it is. Beyond the
- * end of that mapping it would map the file's next pages.
+ * mremap(2) maps pages of a shared mapping again, and leaves the first mapping as it is. For a
+ * piece that exceeds that mapping it would map the file's next pages.
  */
 static bool map_again(uint8_t *to, const struct urxe_extent *piece, uint64_t page)
 {

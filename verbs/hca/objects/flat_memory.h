@@ -13,7 +13,7 @@
 
 struct urxe_mr_attr;
 
-/* The maximum of n_pieces of all regions of a process together. Each piece is a mapping, of which
+/* The maximum sum of n_pieces over all regions of a process. Each piece is a mapping, of which
  * Linux permits a process 65,530 by default (vm.max_map_count). */
 #define FLAT_PIECES_MAX 32768u
 

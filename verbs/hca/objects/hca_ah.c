@@ -89,8 +89,8 @@ static void remove_ah(struct hca *hca, struct hca_ah *ah)
 	hca->ahs.n--;
 }
 
-/* Destroys a handle of the cache. Until the handle is destroyed, it counts as a user of its domain:
- * another thread may release the domain before. */
+/* Destroys a handle of the cache. Until the handle is destroyed, it counts as a user of its domain,
+ * so that no other thread deallocates the domain before. */
 static void destroy_old_ah(struct hca *hca, struct hca_ah *ah)
 {
 	remove_ah(hca, ah);
@@ -165,8 +165,8 @@ static struct hca_ah *find_ah(struct hca *hca, const struct hca_pd *pd,
 	const int sgid_index = hca_gid_index(hca, path->sgid_index);
 	struct hca_ah *ah;
 
-	/* A handle from the time before the source GID moved within the HCA's table has the old
-	 * index, and is not used. */
+	/* A handle that was made before the source GID moved within the HCA's table has the old
+	 * index, so it is not used. */
 	LIST_FOREACH(ah, bucket_of(hca, path), bucket_link)
 	if (!ah->replaced && ah->pd == pd && ah->sgid_index == sgid_index &&
 	    hca_is_same_path(&ah->path, path))
@@ -245,8 +245,8 @@ static struct hca_ah_call *make_call(struct hca *hca, struct hca_pd *pd,
 }
 
 /*
- * Whether the HCA has a handle of the path that stays right. A path with a next hop contains the
- * MAC of the handle. Otherwise the HCA has looked up the MAC, which may have changed since.
+ * Whether the HCA has a handle of the path whose MAC cannot be outdated. A path with a next hop
+ * gives the MAC. For another path the HCA has looked up the MAC, which may have changed since.
  */
 static bool has_lasting_ah(struct hca *hca, const struct hca_pd *pd, const struct urxe_path *path)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Address handles of the HCA, and address vectors of connections. The engine's requests carry their
- * path; each path in use has an address handle, which stays for the next request to it.
+ * path. The first request along a path makes an address handle, which later requests use again.
  */
 #ifndef URXE_VERBS_HCA_OBJECTS_HCA_AH_H
 #define URXE_VERBS_HCA_OBJECTS_HCA_AH_H
@@ -19,8 +19,8 @@ struct hca_pd;
 struct ibv_ah;
 struct ibv_ah_attr;
 
-/* If there are so many handles, the creation of a new one first destroys handles without
- * outstanding requests, the least recently used first, until there are fewer. */
+/* If the cache has so many handles, the creation of a new one first destroys handles without
+ * outstanding requests, the least recently used first, until the cache has fewer. */
 #define HCA_AHS_MAX     512
 #define HCA_AHS_BUCKETS 256
 
@@ -31,7 +31,7 @@ struct hca_ah {
 	struct urxe_path path;
 	int sgid_index; /* in the HCA's GID table */
 	uint32_t users; /* number of outstanding requests that use the handle */
-	bool replaced;  /* the path has a newer one: no new request uses this one */
+	bool replaced;  /* the path has a newer handle, which new requests use */
 	LIST_ENTRY(hca_ah) bucket_link;
 	TAILQ_ENTRY(hca_ah) age_link;
 	struct hca_destruction destruction;

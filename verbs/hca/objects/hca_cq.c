@@ -14,14 +14,14 @@
 
 #define CAPACITY_MIN 255u
 
-/* Completions that one call takes, and calls for one CQ before the next CQ has its turn. */
+/* Completions that one ibv_poll_cq() takes, and such calls for a CQ before the next CQ's turn. */
 #define BATCH  16
 #define ROUNDS 8
 
-/* Every so many calls for one CQ, all CQs are polled. */
+/* One of so many successive calls of hca_poll_cq() polls all CQs. */
 #define SINGLE_POLLS 16
 
-/* Time between two looks whether another thread still resizes a CQ. */
+/* Time between two checks whether another thread still resizes a CQ, ns. */
 #define RESIZE_PAUSE_NS 50000
 
 int hca_cq_create(void *ctx, struct urxe_cq *engine_cq, void **out)
@@ -320,8 +320,8 @@ static bool poll_busy(struct hca_cq *cq)
 		return false;
 	}
 	more = poll_cq(cq);
-	/* Polls on while there are more completions: late ones, whose queue is gone, would fill the
-	 * CQ. */
+	/* Completions of destroyed queue pairs do not count as outstanding. The CQ stays in the
+	 * list until they are polled, because they would fill it. */
 	if (!more && !cq->outstanding && !cq->has_event) {
 		LIST_REMOVE(cq, busy_link);
 		cq->busy = false;

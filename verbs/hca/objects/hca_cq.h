@@ -20,10 +20,10 @@ struct hca_cq {
 	struct hca *hca;
 	struct urxe_cq *cq; /* NULL: the engine has destroyed it */
 	struct ibv_cq *ibv;
-	uint32_t users;    /* queue pairs that exist at the HCA, or are being created; resizes */
+	uint32_t users;    /* queue pairs at the HCA, also those being created; running resizes */
 	uint32_t capacity; /* completions that fit; atomic; hca.resizing is held to change it */
 	uint32_t needed;   /* sum of the sizes of all queues whose requests complete here */
-	uint32_t resizes;  /* number of threads that resize the CQ; if not 0, nobody polls it */
+	uint32_t resizes;  /* number of threads that resize the CQ; if not 0, no thread polls it */
 	bool has_event;    /* a completion event came while a thread resized the CQ */
 	/* Requests that the HCA has and that complete here, and 1 for each queue pair with a shared
 	 * receive queue. The CQ is polled while this is not 0. */
@@ -55,8 +55,8 @@ void hca_cq_put(struct hca_cq *cq);
 int hca_cq_reserve(struct hca_cq *cq, uint32_t n, uint32_t *reserved);
 void hca_cq_release(struct hca_cq *cq, uint32_t n);
 /*
- * The two steps of hca_cq_reserve(). hca_cq_count() adds n to cq->needed, and never waits; 0, or
- * -ENOMEM: no CQ of the HCA is so large. hca_cq_is_full(): cq->needed exceeds the capacity.
+ * The steps of hca_cq_reserve(). hca_cq_count() adds n to cq->needed, and never waits; 0, or
+ * -ENOMEM: no CQ of the HCA can be so large. hca_cq_is_full(): cq->needed exceeds the capacity.
  * hca_cq_grow() then resizes the CQ, and may wait; 0 or a negative errno value.
  */
 int hca_cq_count(struct hca_cq *cq, uint32_t n);
@@ -68,7 +68,7 @@ int hca_cq_await_resize(const struct hca_cq *cq);
 /* Passes to the engine the completions and events that came for CQs during a resize. True: more
  * completions may wait. */
 bool hca_cqs_catch_up(struct hca *hca);
-/* The HCA has got n more requests that complete in the CQ: it is polled until they have
+/* The HCA has got n more requests that complete in the CQ: hca_poll() polls the CQ until they have
  * completed. */
 void hca_cq_expect(struct hca_cq *cq, uint32_t n);
 /* The HCA has reported a completion event of the CQ, and hca_poll() has passed the completions:

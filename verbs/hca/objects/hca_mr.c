@@ -19,8 +19,8 @@ struct hca_mr {
 
 #define REMOTE_ACCESS \
 	(URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | URXE_ACCESS_REMOTE_ATOMIC)
-/* Flags that have no effect on the HCA's region: the device has no memory windows while it has an
- * HCA. */
+/* Flags that the HCA does not get. urxe0 has no memory windows while it has an HCA, and the IOVA
+ * tells where a ZERO_BASED region begins. */
 #define IGNORED_ACCESS (URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED)
 #define HCA_ACCESS     (URXE_ACCESS_LOCAL_WRITE | REMOTE_ACCESS)
 
@@ -30,8 +30,8 @@ static bool has_rights(const struct urxe_mr_attr *attr)
 }
 
 /*
- * Whether the region's IOVA has the same offset in its page as the memory. Linux refuses any other,
- * as that of a ZERO_BASED region may be.
+ * Whether the region's IOVA has the same offset in its page as the memory. Linux refuses to
+ * register other regions; a ZERO_BASED region may be one.
  */
 static bool has_same_page_offset(const struct urxe_mr_attr *attr)
 {
@@ -134,10 +134,10 @@ int hca_mr_reg(void *ctx, const struct urxe_mr_attr *attr, void **out, uint32_t 
 }
 
 /*
- * Whether a region must end before the owner's hca_destroy_deferred(). While the HCA is detached,
- * another thread may be about to destroy a queue pair, whose peer may write to the region until
- * then. But the program gets the memory back at once, because the engine no longer knows that the
- * HCA has the region.
+ * Whether hca_detach() must deregister regions at once, not in the owner's hca_destroy_deferred().
+ * Afterwards the engine does not know that the HCA has the region, so the program may free the
+ * memory at any time. But a thread in a call without the lock may not have destroyed a queue pair
+ * yet, by which a peer can write to the region.
  */
 static bool ends_at_once(const struct hca *hca)
 {

@@ -15,7 +15,7 @@
 #include "wait.h"
 
 #define QPN_MIN 2u        /* 0 and 1 are the SMI's and the GSI's */
-#define QPN_MAX 0xfffffeu /* the next one is that of multicast packets */
+#define QPN_MAX 0xfffffeu /* 0xffffff is the destination QPN of multicast packets */
 
 static struct ibv_qp *try_create(const struct hca_qp *qp, const struct urxe_qp_init *init,
 				 uint32_t max_inline)
@@ -32,13 +32,13 @@ static struct ibv_qp *try_create(const struct hca_qp *qp, const struct urxe_qp_i
 			.max_recv_sge = qp->srq ? 0 : init->cap.max_recv_sge,
 			.max_inline_data = max_inline},
 		.qp_type = (enum ibv_qp_type)init->type,
-		/* Each request has a completion, because the engine counts on it. */
+		/* The engine needs a completion of each request. */
 		.sq_sig_all = 1,
 	};
 
-	/* The engine may ask for more segments than the HCA has: its owner rounds the program's
-	 * number up, to at least one and to as many as fit in a slot of the ring, or a machine's
-	 * driver has loaded before the host had the HCA. */
+	/* The engine may ask for more segments than the HCA has: the engine's owner rounds the
+	 * program's number up to as many as fit in a slot of the ring. A machine's driver may also
+	 * have read the limit before the host had the HCA. */
 	if (attr.cap.max_send_sge > max_sge)
 		attr.cap.max_send_sge = max_sge;
 	if (attr.cap.max_recv_sge > max_sge)
@@ -93,8 +93,8 @@ static int make_ibv_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 	return rc;
 }
 
-/* Makes the queue pair at the HCA. 0, or a negative errno value: then no queue pair is left, also
- * if one of its CQs has overrun meanwhile (-EOPNOTSUPP). */
+/* Makes the queue pair at the HCA. 0, or a negative errno value: then the HCA has no such queue
+ * pair. -EOPNOTSUPP: one of its CQs has overrun meanwhile, or another reason. */
 static int make_usable_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
 	struct hca_wait wait = hca_begin_wait(qp->hca);
@@ -109,9 +109,9 @@ static int make_usable_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 	return -EOPNOTSUPP;
 }
 
-/* Reserves room in both CQs for the completions of all requests. Begins with the receives, because
- * the second reservation may wait: a shared receive queue that grows during the wait adds its
- * growth to a reservation that exists (hca_srq.c). 0 or a negative errno value. */
+/* Reserves room in both CQs for the completions of all requests. Begins with the receives: a shared
+ * receive queue that grows while the second reservation waits adds its growth only to reservations
+ * that exist (hca_srq.c). 0 or a negative errno value. */
 static int reserve_completions(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
 	int rc = qp->srq ? hca_srq_reserve(qp)
@@ -340,8 +340,8 @@ int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
 	struct ibv_qp_attr attr;
 	int rc;
 
-	/* Drivers without rate limits refuse the attribute, so a limit of 0 is passed only to end
-	 * another one. */
+	/* Drivers without rate limits refuse the attribute. So the HCA gets a limit of 0 only if
+	 * the queue pair has a limit, which 0 ends. */
 	if (!from->rate_limit && !qp->limited)
 		mask &= ~(uint32_t)URXE_QP_RATE_LIMIT;
 	rc = hca_qp_attr(qp->hca, &attr, from, &mask);

@@ -35,8 +35,8 @@ struct hca_qp {
 	uint32_t posted;     /* send requests that the HCA has got so far, modulo 2^32 */
 	uint32_t max_sends;  /* maximum of `sends`, for which send_cq has room */
 	/* Number of completions for which this queue pair has reserved room in recv_cq. With an
-	 * SRQ, it is that of all requests of the SRQ; 0: another queue pair has reserved the room
-	 * (hca_srq_reserve). */
+	 * SRQ: the number of all requests of the SRQ, or 0 if another queue pair has reserved the
+	 * room for them (hca_srq_reserve). */
 	uint32_t reserved_receives;
 	uint32_t ring_mask; /* number of entries of ahs and of inline_data, minus 1 */
 	struct work_slots receives;
@@ -51,7 +51,7 @@ struct hca_qp {
 	uint32_t max_inline;
 	bool limited; /* the HCA limits the rate of this queue pair */
 	/* The HCA has refused the transition to the error state, or has dropped completions: the
-	 * engine flushes the requests, so the HCA's queue pair must end before. */
+	 * engine flushes the requests, so the HCA's queue pair must be destroyed before. */
 	bool ends_at_once;
 	LIST_ENTRY(hca_qp) link;
 	struct hca_destruction destruction;

@@ -9,9 +9,9 @@
 #include "hca_qp.h"
 #include "wr.h"
 
-/* If the HCA takes no inline data of that queue pair (qp->inline_data), copies the inline data of
- * *wr to registered memory, and makes *wr refer to that. `number`: the request's, as in `posted`.
- */
+/* If the HCA has refused inline data for that queue pair (qp->inline_data is set), copies the
+ * inline data of *wr to registered memory, and makes *wr refer to the copy. `number`: the
+ * request's, as in qp->posted. */
 static void copy_inline(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_sge *sge,
 			uint32_t number)
 {
@@ -81,7 +81,8 @@ static uint32_t post_batch(struct hca_qp *qp, const struct urxe_send_wr *wrs, ui
 
 	if (!described)
 		return 0;
-	/* Some providers ring by write(2), where a thread must not end: it has adapter.lock. */
+	/* Some providers ring the doorbell by write(2), a cancellation point. This thread must not
+	 * end there, because it has adapter.lock. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = ibv_post_send(qp->ibv, list, &bad);
 	pthread_setcancelstate(cancel, NULL);

@@ -46,9 +46,9 @@ void hca_srq_put(struct hca_srq *srq);
 
 /*
  * Queue pairs in hca.qps with the same SRQ and receive CQ share one reservation of room in the CQ,
- * for all requests of the SRQ; one of them holds it. hca_srq_reserve(): for a queue pair that was
- * added to the list; makes the reservation unless another one holds it; may wait (wait.h); 0 or a
- * negative errno value. hca_srq_pass_room(): after a queue pair has left the list; gives its
+ * for all requests of the SRQ; one queue pair holds it. hca_srq_reserve(): for a queue pair that
+ * was added to the list; makes the reservation unless another one holds it; may wait (wait.h); 0 or
+ * a negative errno value. hca_srq_pass_room(): after a queue pair has left the list; gives its
  * reservation to another one.
  */
 int hca_srq_reserve(struct hca_qp *qp);

@@ -6,7 +6,7 @@
 
 /* If the owner permits it (hca->frees_lock), releases the lock, and clears hca->frees_lock and
  * hca->defers for the time of the wait: they hold for this thread only, and other threads take the
- * lock meanwhile. If not, has no effect. */
+ * lock meanwhile. Else has no effect. */
 struct hca_wait hca_begin_wait(struct hca *hca)
 {
 	const struct hca_wait wait = {hca->frees_lock, hca->defers};

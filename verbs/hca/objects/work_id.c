@@ -36,8 +36,8 @@ static bool has_free(const struct work_ids *ids)
 	return ids->free < ids->n;
 }
 
-/* Sets *index to the entry that was freed first, so that a generation returns as late as possible,
- * or to a new one. 0 or -ENOMEM. */
+/* Sets *index to the free entry that was freed first, so that an id recurs as late as possible; if
+ * none is free, to a new one. 0 or -ENOMEM. */
 static int take_entry(struct work_ids *ids, uint32_t *index)
 {
 	int rc;

@@ -8,10 +8,11 @@
  *   bits 32 to 62  id of the queue pair or shared receive queue (work_ids)
  *   bits 0 to 31   of a receive: the slot that keeps the program's wr_id (work_slots); else 0
  *
- * The send requests of a queue pair complete in order, so they need no slot. A queue gets a new id
- * when it is reset: work_ids_find does not find the id of a completion whose queue was destroyed or
- * reset, and the caller drops it. But a receive of a shared receive queue has the id of that queue,
- * so hca_qp.c passes all completions before a queue pair with such a queue goes to INIT.
+ * The send requests of a queue pair complete in order, so they need no slot. A queue pair gets a
+ * new id when it is reset. So work_ids_find() finds no queue for a completion whose queue was
+ * destroyed or reset, and the caller drops the completion. But a receive of a shared receive queue
+ * has the id of that queue, so hca_qp.c passes all completions before a queue pair with such a
+ * queue goes to INIT.
  */
 #ifndef URXE_VERBS_HCA_OBJECTS_WORK_ID_H
 #define URXE_VERBS_HCA_OBJECTS_WORK_ID_H

@@ -15,7 +15,7 @@
 #define HCA_WR_BATCH 16
 
 /* Sets all members of *to but wr_id, next and, for a datagram, its address handle. If the data is
- * inline, *to refers to *sge, which then describes the data and lives as long as *to. */
+ * inline, *to refers to *sge, which then describes the data and must live as long as *to. */
 void hca_wr_send(struct ibv_send_wr *to, struct ibv_sge *sge, const struct urxe_send_wr *from);
 
 /*
