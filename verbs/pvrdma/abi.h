@@ -276,8 +276,8 @@ struct pv_cmd_handle_resp {
 	uint8_t reserved[4];
 };
 
-/* CREATE_PD (handle of the context), QUERY_SRQ, and all commands that destroy, except
- * DESTROY_BIND. */
+/* The request of CREATE_PD (`handle`: the context's), of QUERY_SRQ, and of all commands that
+ * destroy an object, except DESTROY_BIND. */
 struct pv_cmd_handle {
 	struct pv_cmd_hdr hdr;
 	uint32_t handle;

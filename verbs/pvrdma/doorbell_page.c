@@ -20,8 +20,8 @@ static uint32_t take(struct pvrdma *dev, uint32_t page, uint32_t offset)
 {
 	uint32_t *word = word_at(dev, page, offset), value;
 
-	/* Looks first, because only the store of 0 takes the cache line from the processor that
-	 * rings. */
+	/* Loads the word before the exchange: only a store takes the cache line away from the
+	 * processor that rings doorbells. */
 	if (!__atomic_load_n(word, __ATOMIC_RELAXED))
 		return 0;
 	value = __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL);

@@ -21,16 +21,16 @@
  * itself, so without a limit queue pairs of the device could keep the caller for ever. */
 #define LOOPBACK_ROUNDS 64
 /*
- * Limits of pv_frames_stage_acks for a QP that ends: STAGED_ROUNDS calls of urxe_output. The first
- * call may build one frame, usually the acknowledgement. Each later call may build STAGED_BURST
- * frames, because a request may go before the acknowledgement.
+ * Limits of one pv_frames_stage_acks: STAGED_ROUNDS calls of urxe_output. The first call may build
+ * one frame, usually the acknowledgement. Each later call may build STAGED_BURST frames, because a
+ * request may go before the acknowledgement.
  */
 #define STAGED_BURST  2
 #define STAGED_ROUNDS 32
-/* The most staged frames of the device: all QPs may end before frames can leave. */
+/* The most staged frames of the device: all QPs may be destroyed before frames can leave. */
 #define STAGED_MAX (STAGED_BURST * PV_MAX_QP)
-/* Bytes; an acknowledgement with any headers is not longer. The device stages only STAGED_LONG_MAX
- * longer frames, because staged frames do not count for PV_MEMORY_MAX. */
+/* Bytes; no acknowledgement is longer. Of longer frames the device stages only STAGED_LONG_MAX,
+ * because PV_MEMORY_MAX does not include staged frames. */
 #define STAGED_LONG     128
 #define STAGED_LONG_MAX 64
 
@@ -54,7 +54,7 @@ static bool is_roce_ipv4(const uint8_t *ip, uint32_t len)
 	       is_roce_port(ip, len, (ip[0] & 15) * 4u);
 }
 
-/* Whether the frame's first bytes say RoCE; the engine parses all of it. */
+/* Whether the frame is RoCE by its Ethernet, IP and UDP headers; the engine checks the rest. */
 static bool is_roce(const uint8_t *frame, uint32_t len)
 {
 	uint32_t at = ETHERTYPE;
@@ -114,8 +114,8 @@ static void swap_frames(struct urxe_frame *a, struct urxe_frame *b)
 	*b = c;
 }
 
-/* Passes the engine a frame that it has built for this device itself. The engine has omitted the
- * ICRC if the destination is its own MAC address, but not if it is the NIC's. */
+/* Passes the engine a frame that the engine has built for this device itself. The engine has
+ * omitted the ICRC if the destination is the device's MAC address, but not if it is the NIC's. */
 static void receive_own(struct pvrdma *dev, struct urxe_frame *frame)
 {
 	struct urxe_frame own = *frame;
@@ -127,8 +127,8 @@ static void receive_own(struct pvrdma *dev, struct urxe_frame *frame)
 }
 
 /*
- * Moves the frames for others to the front, and returns their number. Receives the frames for the
- * device itself. While the NIC is down, drops those for others.
+ * Moves the frames for other stations to the front, and returns their number. Passes those for the
+ * device itself to the engine. While the NIC is down, drops the frames for other stations.
  */
 static uint32_t keep_foreign(struct pvrdma *dev, struct urxe_frame *frames, uint32_t n)
 {
@@ -166,8 +166,8 @@ static uint32_t fill_frames(struct pvrdma *dev, struct urxe_frame *frames, uint3
 		n += kept;
 		/*
 		 * The engine has more to send only after it received frames of the device itself,
-		 * or when requests found room. A QP that failed without a frame has room, too: its
-		 * requests were flushed.
+		 * or when requests found room. Room also comes without a frame, when a QP fails
+		 * and flushes its requests.
 		 */
 		if (!made && !pv_qp_post_waiting(dev))
 			return n;
@@ -250,7 +250,7 @@ void pv_frames_drop(struct pvrdma *dev)
 }
 
 /* Moves up to max staged frames to the caller's buffers, and returns their number. Drops a frame
- * that does not fit its buffer: the protocol repeats it. */
+ * that exceeds its buffer, as the network may drop one. */
 static uint32_t take_staged(struct pvrdma *dev, struct urxe_frame *frames, uint32_t max)
 {
 	uint32_t n = 0;

@@ -29,11 +29,11 @@ static bool read_arp(const uint8_t *arp, uint32_t len, struct urxe_gid *sender)
 		return false;
 	*sender = (struct urxe_gid){.raw = {[10] = 0xff, [11] = 0xff}};
 	memcpy(sender->raw + 12, arp + ARP_SENDER, 4);
-	return sender->raw[12]; /* 0: the machine asks whether the address is in use */
+	return sender->raw[12]; /* 0: sender 0.0.0.0, an ARP probe (RFC 5227) */
 }
 
-/* False for link-local addresses, which several interfaces of the machine may have, in different
- * VLANs, and for the unspecified one, which begins with 0. */
+/* False for link-local addresses, which interfaces of the machine in different VLANs may share, and
+ * for the unspecified address, which begins with 0. */
 static bool is_not_link_local(const struct urxe_gid *gid)
 {
 	return gid->raw[0] && (gid->raw[0] != 0xfe || (gid->raw[1] & 0xc0) != 0x80);

@@ -9,7 +9,7 @@
 #include "queues/pvrdma_qp.h"
 #include "queues/pvrdma_srq.h"
 
-/* The first handle of a kind and its limit. Context handle 0 means the kernel. */
+/* The lowest handle of a kind, and the highest plus 1. Context handle 0 means the kernel. */
 static const struct {
 	uint32_t first, limit;
 } handles[PV_KINDS] = {

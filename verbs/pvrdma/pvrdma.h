@@ -139,9 +139,10 @@ int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **dev);
 void pvrdma_destroy(struct pvrdma *dev);
 /*
  * Brings the device into the state after its creation. Only these stay: the link's state, the HCA,
- * the counters, the VLANs learned by pvrdma_nic_sent, the upper bits of the last QPN, whether the
- * device may access memory (pvrdma_set_bus_master), and frames of queue pairs that were destroyed
- * before, for pvrdma_output. The device touches no guest memory until the driver sets it up again.
+ * the counters, the VLANs learned by pvrdma_nic_sent, the numbers from which new QPNs and keys are
+ * derived, the right to access memory (pvrdma_set_bus_master), and frames of queue pairs that were
+ * destroyed before, for pvrdma_output. The device touches no guest memory until the driver sets it
+ * up again.
  */
 void pvrdma_reset(struct pvrdma *dev);
 

@@ -170,7 +170,7 @@ struct pvrdma {
 	bool polls_all;        /* doorbells may be missing: pv_qp_poll looks at all QPs next */
 	bool recvs_behind;     /* rings have receive requests that the engine had no room for */
 	const struct pvrdma_hca *hca; /* NULL: none */
-	uint64_t activations;         /* number so far; each engine gets another seed by it */
+	uint64_t activations;         /* so far; gives each engine another seed of keys */
 	uint64_t report_link_at;      /* no event of the link before this time */
 	/* Registers. */
 	uint32_t dsr_low;
@@ -190,7 +190,7 @@ struct pvrdma {
 	struct pv_handle_table objects[PV_KINDS];
 	uint32_t gids; /* valid entries of the GID table, one bit each */
 	struct pv_address_vlan address_vlans[PV_ADDRESS_VLANS];
-	uint32_t next_address_vlan; /* modulo their number: the entry for the next new address */
+	uint32_t next_address_vlan; /* modulo PV_ADDRESS_VLANS: next entry for a new address */
 	uint32_t qpn_generation;    /* upper bits of the last QPN that the device chose itself */
 	uint64_t bytes;             /* sum of pv_object.bytes; at most PV_MEMORY_MAX */
 	TAILQ_HEAD(, pv_cq) notify_cqs;

@@ -142,7 +142,8 @@ void pvrdma_hca_prepared(struct pvrdma *dev, uint64_t now)
 	pv_pass_time(dev, now);
 	if (!dev->hca_attached)
 		return;
-	/* Before datagrams take what the command waits for: the driver gives it up after 10 s. */
+	/* The command goes before datagrams, which could use up the HCA's preparations: the driver
+	 * gives up a command after 10 s. */
 	pv_command_retry(dev);
 	pv_qp_hca_changed(dev);
 	pv_qp_post_waiting(dev);
@@ -162,7 +163,7 @@ static uint64_t machine_pages(const struct pvrdma *dev)
 	return pages;
 }
 
-/* `used` may exceed `most`, because memory may have left the machine since. */
+/* The regions may already exceed the limit, because memory may have been removed since. */
 bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes)
 {
 	const struct urxe_offload_memory has = urxe_offload_memory(dev->engine);
@@ -173,8 +174,8 @@ bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes)
 	return !dev->hca_attached || (used <= most && more <= most - used);
 }
 
-/* Returns the number of one-byte regions that pv_hca_has_room() permits now, but at least
- * PV_HCA_LEAST_REGIONS, for max_mr. The driver reads max_mr only once. */
+/* Returns max_mr: the number of one-page regions that pv_hca_has_room() permits for the machine's
+ * present memory, but at least PV_HCA_LEAST_REGIONS, because the driver reads max_mr only once. */
 static uint32_t most_regions(const struct pvrdma *dev)
 {
 	const uint64_t n =

@@ -16,11 +16,11 @@ bool pv_port_has_mac(const struct pvrdma *dev, const uint8_t mac[6]);
 bool pv_port_is_up(const struct pvrdma *dev);
 /*
  * Sends the driver an event with the present state of the Ethernet link if the driver knows another
- * one. A NIC that is not active is no link that is down: it only delays the event. False: no event
- * was sent, because the driver knows the state, the NIC or the device is not active, the device may
- * not access memory or is paused, or the driver is just telling its users that the port is active.
- * pvrdma_poll calls this function, too, and so sends a delayed event: no call tells the device when
- * the NIC's driver activates the NIC, for example after a change of the MTU.
+ * state. A NIC that is not active does not count as a link that is down: it only delays the event.
+ * False: no event was sent, because the driver knows the state, the NIC or the device is not
+ * active, the device may not access memory or is paused, or the driver is just telling its users
+ * that the port is active. pvrdma_poll sends a delayed event by this function, because no call
+ * tells the device when the NIC's driver activates the NIC, for example after a change of the MTU.
  */
 bool pv_port_report_link(struct pvrdma *dev);
 /* The longest path MTU, in bytes, whose packets fit the MTU of the device and, if active, of the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the guest's accesses to the registers in BAR1 and the doorbells in BAR2 do, and the device's
+/* The guest's accesses to the registers in BAR1 and the doorbells in BAR2, and the device's
  * interrupts. */
 #include <errno.h>
 
@@ -60,8 +60,8 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 		set_mask(dev, dev->imr);
 		pv_hca_attach(dev);
 		pv_port_report_link(dev);
-		/* Not after a restoration: the guest's memory may still be missing, and the saved
-		 * state tells which CQs are armed. */
+		/* Not after a restoration: the guest's memory may still be missing, and the
+		 * engine's saved state tells which CQs are armed. */
 		if (!dev->paused)
 			pv_cq_arm_all(dev);
 	} else if (dev->active) {
@@ -105,7 +105,7 @@ static int control(struct pvrdma *dev, uint32_t value)
 	}
 }
 
-/* Sets ERR, which has a positive errno value. */
+/* Sets the register ERR, a positive errno value, from a result of 0 or a negative one. */
 static void set_error(struct pvrdma *dev, int rc)
 {
 	dev->err = (uint32_t)-rc;

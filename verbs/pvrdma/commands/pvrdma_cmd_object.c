@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The driver's commands for user contexts, PDs, regions, CQs and SRQs, but those that destroy. */
+/* The driver's commands for user contexts, PDs, regions, CQs and SRQs, except those that destroy an
+ * object. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@
 #define SRQT_BASIC 0
 
 /* Destroys the context that the page already has, if any. The driver gives a page to one context
- * only, so it has given up the creation of the earlier one. */
+ * only, so it has given up the CREATE_UC that made the earlier context. */
 static void destroy_context_of(struct pvrdma *dev, uint32_t page)
 {
 	const struct pv_object *uc;
@@ -138,7 +139,8 @@ int pv_cmd_modify_srq(struct pvrdma *dev, const union pv_request *request,
 		return -ENOENT;
 	if (request->modify_srq.attr_mask != PV_SRQ_LIMIT)
 		return -EINVAL;
-	/* The limit counts the engine's requests, so the engine must have those of the ring. */
+	/* The engine compares the limit with the number of its requests, so those in the ring are
+	 * posted first. */
 	pv_recv_queue_refill(dev, &srq->recv);
 	return urxe_srq_set_limit(srq->recv.rq, request->modify_srq.attrs.srq_limit);
 }

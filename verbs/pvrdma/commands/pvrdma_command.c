@@ -30,8 +30,8 @@ static const struct {
 	[PV_CMD_CREATE_MR] = {pv_cmd_create_mr, sizeof(struct pv_cmd_create_mr_resp), true},
 	[PV_CMD_DESTROY_MR] = {NULL, sizeof(struct pv_cmd_resp_hdr), false, true, PV_MR},
 	[PV_CMD_CREATE_CQ] = {pv_cmd_create_cq, sizeof(struct pv_cmd_create_cq_resp), true},
-	/* Not supported: it has no page directory for the new ring, and Linux' driver never sends
-	 * it. */
+	/* Not supported: the request has no page directory for the new ring, and Linux' driver
+	 * never sends it. */
 	[PV_CMD_RESIZE_CQ] = {NULL, sizeof(struct pv_cmd_resp_hdr), true},
 	[PV_CMD_DESTROY_CQ] = {NULL, sizeof(struct pv_cmd_resp_hdr), false, true, PV_CQ},
 	[PV_CMD_CREATE_QP] = {pv_cmd_create_qp, sizeof(struct pv_cmd_create_qp_resp), true},
@@ -129,7 +129,7 @@ int pv_command_execute(struct pvrdma *dev)
 {
 	union pv_request request;
 
-	/* The driver has given up the last command, if that one is deferred. */
+	/* If the last command is still deferred, the driver has given it up. */
 	dev->command_deferred = false;
 	pv_count(dev, PVRDMA_COMMANDS);
 	if (!dev->active)

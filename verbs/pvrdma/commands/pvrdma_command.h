@@ -12,8 +12,8 @@
 
 /*
  * Executes the command in the command slot of guest memory, and stores the response in the response
- * slot. Returns 0, or the negative errno value for PV_REG_ERR. After a MODIFY_QP that failed it
- * returns 0: there the response has the error.
+ * slot. Returns 0, or the negative errno value for PV_REG_ERR. Returns 0 also after a MODIFY_QP
+ * that failed, whose error is only in the response.
  */
 int pv_command_execute(struct pvrdma *dev);
 /* If the last command waits for the HCA (-EINPROGRESS), executes it again, and stores the response

@@ -32,7 +32,7 @@ struct pv_pages {
 	uint32_t n;
 };
 
-/* The indices of the rings. */
+/* The header page, which begins with the indices of the rings. */
 static inline struct pv_ring_state *pv_pages_header(const struct pv_pages *pages)
 {
 	return (struct pv_ring_state *)pages->page[0];
@@ -65,8 +65,8 @@ static inline uint8_t *pv_ring_slot(const struct pv_ring *ring, uint32_t index)
 	return ring->pages[offset >> PV_PAGE_SHIFT] + (offset & (PV_PAGE - 1));
 }
 
-/* Call it after an access to a slot: whether the slot's page is not lost. A lost page reads as
- * zeros. */
+/* Call it after an access to a slot. False: the slot's page is lost, so the access read zeros
+ * (vnic_guest_memory_catch_faults). */
 static inline bool pv_ring_slot_is_intact(const struct pv_ring *ring, const uint8_t *slot)
 {
 	return vnic_guest_memory_is_intact(ring->memory, slot, ring->slot_size);

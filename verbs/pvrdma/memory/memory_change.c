@@ -18,7 +18,7 @@ static bool is_removed(const struct pv_removed *removed, const uint8_t *page)
 	const struct urxe_extent *from = removed->bytes;
 	uint32_t n = removed->n;
 
-	/* The last extent that does not begin behind the page. */
+	/* Bisects for the last extent that does not begin behind the page. */
 	while (n > 1) {
 		const uint32_t half = n / 2;
 
@@ -43,8 +43,8 @@ bool pv_removed_takes(const struct pv_removed *removed, struct pvrdma *dev, stru
 	return true;
 }
 
-/* Withdraws the bytes from all rings and regions but those of QPs (fail_qps). The event rings come
- * first: nothing may be reported to a ring in removed memory. */
+/* Withdraws the bytes from all regions, and from all rings but those of QPs (fail_qps). The event
+ * rings come first: the device must report nothing to a ring in removed memory. */
 static void forget_bytes(struct pvrdma *dev, const struct pv_removed *removed)
 {
 	struct pv_object *object;
@@ -92,7 +92,7 @@ static int compare_addresses(const void *a, const void *b)
 	return (first > second) - (first < second);
 }
 
-/* One pass over all objects, however many regions the range has. */
+/* Passes over all objects only once, even if the range has many regions of guest memory. */
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size)
 {
 	/* UINT64_MAX stands for all memory, which has one byte more. */

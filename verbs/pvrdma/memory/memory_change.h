@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory that the guest loses: the rings in it go. */
+/* The hypervisor removes memory from the guest: the device forgets the rings in it. */
 #ifndef URXE_PVRDMA_MEMORY_CHANGE_H
 #define URXE_PVRDMA_MEMORY_CHANGE_H
 

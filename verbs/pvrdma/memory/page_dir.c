@@ -7,8 +7,8 @@
 
 #include "abi.h"
 
-/* The part of the guest's memory in which find_page() has found the last page: it looks there
- * first. */
+/* The part of the guest's memory in which find_page() has found the last page, and looks first for
+ * the next one. */
 struct known_part {
 	uint64_t addr;
 	uint64_t size; /* 0: none */
@@ -20,7 +20,7 @@ struct walk {
 	struct known_part known;
 	bool in_other_part; /* the last page is in another part than the page before */
 	uint64_t tables[PV_DIR_ENTRIES];
-	uint64_t table[PV_DIR_ENTRIES]; /* the current one */
+	uint64_t table[PV_DIR_ENTRIES]; /* the table of the last page */
 };
 
 /* The address of the guest's page in this process. NULL: the guest has no page there. */

@@ -8,7 +8,7 @@
 #include "object.h"
 #include "pvrdma_hca.h"
 
-/* Rights with the same values in both interfaces. */
+/* Access rights with the same values in PVRDMA and in the engine. */
 #define RIGHTS                                                                                     \
 	((uint32_t)(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
 		    URXE_ACCESS_REMOTE_ATOMIC))
@@ -112,7 +112,8 @@ static int open_dma(struct pvrdma *dev, struct urxe_mr_attr *attr, struct pv_mr 
 	list_all_memory(dev, extents, attr);
 	mr->is_dma = true;
 	rc = urxe_mr_reg(dev->engine, attr, &mr->mr);
-	/* The region counts with its longest list, which it may get when memory is added. */
+	/* For the caller's count of bytes: the longest list that the region may get when memory is
+	 * added. */
 	attr->n_extents = DMA_EXTENTS;
 	return rc;
 }
@@ -218,7 +219,7 @@ void pv_mr_memory_added(struct pv_mr *mr)
 	if (!mr->is_dma)
 		return;
 	list_all_memory(dev, extents, &attr);
-	/* If no memory is left for the list, the region keeps its old one. */
+	/* If no memory is left for the new list, the region keeps its old list. */
 	(void)!urxe_mr_rereg(&mr->mr, &attr);
 }
 

@@ -11,7 +11,7 @@
 /*
  * The driver's ring has slots for all its pages but one. In Linux' driver their number is no power
  * of two, but the driver wraps an index by the mask 2 * slots - 1, and takes the slot by the mask
- * slots - 1 (pvrdma_ring.h). So it uses only as many slots as the number's lowest set bit says.
+ * slots - 1 (pvrdma_ring.h). So it uses only a power of two of slots: the number's lowest set bit.
  */
 static uint32_t usable_slots(uint32_t slots)
 {
@@ -94,7 +94,7 @@ void pv_event_report(struct pv_object *object, uint32_t type)
 		pv_event_report_due(dev);
 }
 
-/* Adds the object's due events. False: some stay due, because the ring takes none now. */
+/* Adds the object's due events to the ring. False: some stay due, as the ring takes none now. */
 static bool report_due_events(struct pv_object *object)
 {
 	struct pvrdma *dev = object->dev;

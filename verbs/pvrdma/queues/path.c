@@ -23,7 +23,7 @@ static bool is_gid(const struct pvrdma *dev, uint8_t index)
 /*
  * Returns the traffic class of an address vector's flow word; 0 if a long flow label has
  * overwritten it. The provider does not cut a program's flow label to 20 bits, and UCX's has 32.
- * Such a label shows in the bits of the service level.
+ * Such a label sets some of the upper four bits, which are 0 otherwise.
  */
 static uint8_t traffic_class_of_av(uint32_t flow)
 {

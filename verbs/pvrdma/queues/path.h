@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Converts addresses of peers, of datagrams (address vectors) and of connections, to the engine's
- * paths. */
+/* Converts PVRDMA's addresses of peers to the engine's paths: address vectors of datagrams, and the
+ * address attributes of connections. */
 #ifndef URXE_PVRDMA_PATH_H
 #define URXE_PVRDMA_PATH_H
 

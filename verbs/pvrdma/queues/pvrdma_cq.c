@@ -120,7 +120,7 @@ static uint8_t cqe_network(uint8_t net)
 	}
 }
 
-/* Statuses have the values of verbs in both interfaces. */
+/* The engine's and PVRDMA's statuses have the values of enum ibv_wc_status. */
 _Static_assert((int)URXE_WC_LOC_LEN_ERR == (int)PVRDMA_WC_LOC_LEN_ERR &&
 		       (int)URXE_WC_WR_FLUSH_ERR == (int)PVRDMA_WC_WR_FLUSH_ERR &&
 		       (int)URXE_WC_REM_ACCESS_ERR == (int)PVRDMA_WC_REM_ACCESS_ERR &&
@@ -137,7 +137,8 @@ static void fill_success(struct pvrdma_cqe *cqe, const struct pv_qp *qp, const s
 	cqe->src_qp = wc->src_qpn;
 	cqe->wc_flags = cqe_flags(wc->flags);
 	cqe->pkey_index = wc->pkey_index;
-	/* The guest's connection manager expects a plain service level from QP 1. */
+	/* Completions of UD add the packet's type to the service level; those of QP 1 do not,
+	 * because the guest's connection manager expects the level alone. */
 	cqe->sl = is_datagram ? sl_of_datagram(wc->sl, wc->net == URXE_NET_IPV4) : wc->sl;
 	if (qp->type != PV_QPT_RC)
 		cqe->network_hdr_type = cqe_network(wc->net);

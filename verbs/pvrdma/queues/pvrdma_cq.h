@@ -20,7 +20,8 @@ void pv_cq_memory_removed(struct pv_cq *cq, const struct pv_removed *removed);
  * if a notification became due since the engine's CQ was armed. */
 bool pv_cq_complete(void *ctx, const struct urxe_wc *wc);
 void pv_cq_comp_event(void *ctx);
-/* Makes a notification due, for pv_cq_notify_due, unless one is, or the driver only polls. */
+/* Makes a notification due, for pv_cq_notify_due, unless one is due already, or the driver only
+ * polls the CQ. */
 void pv_cq_notify_later(struct pv_cq *cq);
 
 /*
@@ -28,7 +29,7 @@ void pv_cq_notify_later(struct pv_cq *cq);
  * ring has such a completion already, which the driver has not read and which came after the last
  * notification, the device notifies at once: it may have added that completion after the driver's
  * last look at the ring, while the doorbell was on its way through the hypervisor. If an HCA has
- * the CQ, too, any completion counts as solicited, because the HCA does not tell.
+ * the CQ, too, any completion counts as solicited: those of an HCA do not show whether they are.
  */
 void pv_cq_arm(struct pv_cq *cq, bool solicited_only);
 /* Arms all CQs, some of which the driver may have armed while the device took no doorbells. */
@@ -44,7 +45,7 @@ bool pv_cq_is_empty(struct pv_cq *cq);
 bool pv_cq_is_left_unread(struct pv_cq *cq);
 /* Tells the driver that the CQ has failed, by an asynchronous event; only the first time. */
 void pv_cq_report_failure(struct pv_cq *cq);
-/* Writes the notifications that are due to their ring; those without room stay due. */
+/* Writes the due notifications to the ring of notifications; those without room stay due. */
 void pv_cq_notify_due(struct pvrdma *dev);
 
 #endif

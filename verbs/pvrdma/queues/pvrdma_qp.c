@@ -20,7 +20,7 @@
 static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request, struct pv_qp *qp)
 {
 	const uint32_t send_size = pv_send_wqe_size(request->max_send_sge);
-	/* With an SRQ the QP has no receive queue, and the driver sets its size to anything. */
+	/* With an SRQ the QP has no receive queue, and its size in the request may be anything. */
 	const uint32_t recv_size = pv_recv_wqe_size(qp->srq ? 0 : request->max_recv_sge);
 	const uint32_t recv_slots = qp->srq ? 0 : request->max_recv_wr;
 	const uint32_t recv_at = 1 + request->send_chunks;
@@ -74,8 +74,7 @@ static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
 		owner->free_qpn(owner->ctx, qpn);
 }
 
-/* The most QPNs from the owner that create_with_own_number() finds in use, and replaces by further
- * ones, for one QP. */
+/* The most QPNs in use that create_with_own_number() replaces for one QP, before it fails. */
 #define MAX_HELD 16
 
 /*
@@ -127,7 +126,7 @@ static int open_engine_qp(struct pvrdma *dev, const struct pv_cmd_create_qp *req
 		.cap = {.max_send_wr = request->max_send_wr,
 			.max_recv_wr = qp->srq ? 0 : request->max_recv_wr,
 			.max_send_sge = request->max_send_sge,
-			/* At least one: a malformed request is replaced by one with a segment. */
+			/* At least 1, for bad_segment (pvrdma_recv_queue.c). */
 			.max_recv_sge = request->max_recv_sge ? request->max_recv_sge : 1},
 	};
 	int rc = create_numbered(dev, &init, qp);
@@ -162,7 +161,7 @@ static uint64_t bytes_of(const struct pv_qp *qp, const struct pv_cmd_create_qp *
 	uint64_t bytes = sizeof(*qp) + 4096 + qp->pages.n * sizeof(qp->pages.page[0]) +
 			 request->max_send_wr * (160 + request->max_send_sge * sge);
 
-	/* READs and atomics of the peer, whose number MODIFY_QP tells later. */
+	/* READs and atomics of the peer: the most, because MODIFY_QP sets their number later. */
 	if (qp->type == PV_QPT_RC)
 		bytes += URXE_MAX_RD_ATOMIC * RESOURCE_BYTES;
 	if (!qp->srq)
@@ -273,9 +272,9 @@ static void announce_connection(const struct pv_qp *qp, const struct urxe_qp_att
 		owner->connecting(owner->ctx, attr->path.dmac, attr->dest_qpn);
 }
 
-/* Prepares the HCA for the connection of a QP, if the HCA is to execute it. The owner may decide so
- * by the announcement of the peer. 0; -EINPROGRESS: it is not prepared yet; or another error of
- * pvrdma_hca.prepare. */
+/* Prepares the HCA for the connection of a QP, if the HCA is to execute it; the owner may need
+ * announce_connection() to decide that. 0; -EINPROGRESS: the HCA is not prepared yet; or another
+ * error of pvrdma_hca.prepare. */
 static int prepare_connection(const struct pv_qp *qp, const struct urxe_qp_attr *attr,
 			      uint32_t mask)
 {

@@ -29,8 +29,8 @@ int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mas
 /* If the QP's rings use these bytes of guest memory, the QP fails, and never accesses the rings
  * again. Its requests complete then, so in a paused device it fails only at pv_qp_resume. */
 void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed);
-/* Call it for each QP of a restored device. The saved device may have lost the memory of the QP's
- * rings while it was paused: then the QP has no rings, and fails at pv_qp_resume, too. */
+/* Call it for each QP of a restored device. If the saved device lost the memory of the QP's rings
+ * while it was paused, the QP has no rings, and fails at pv_qp_resume. */
 void pv_qp_restored(struct pv_qp *qp);
 /* The device goes on: a QP that has lost its rings during the pause fails. */
 void pv_qp_resume(struct pv_qp *qp);

@@ -43,9 +43,9 @@ static int post_well_formed(struct pv_qp *qp, const struct pv_send_request *requ
 
 /*
  * Posts the send request at the device's index to the engine, if the HCA is prepared for it
- * (`prepares`: ask it). The engine completes a malformed one in an error, after the requests before
- * it. 0; -ENOMEM: the engine has no room; -EAGAIN: the HCA is not prepared yet; -EINVAL: the QP's
- * state permits no request, and the caller drops it.
+ * (`prepares`: calls pv_hca_prepare). The engine completes a malformed request in an error, after
+ * the requests before it. 0; -ENOMEM: the engine has no room; -EAGAIN: the HCA is not prepared yet;
+ * -EINVAL: the QP's state permits no request, and the caller drops it.
  */
 static int post_one(struct pv_qp *qp, bool prepares)
 {
@@ -71,8 +71,8 @@ static bool fail_by_guest(struct pv_qp *qp)
 	return true;
 }
 
-/* Whether the HCA will send the QP's datagrams, which it has to be prepared for. In other states
- * they are refused or flushed. */
+/* Whether the HCA will send the QP's datagrams, for which it has to be prepared. In states other
+ * than RTS and SQD the engine or the HCA refuses or flushes them. */
 static bool needs_preparation(const struct pv_qp *qp)
 {
 	struct urxe_qp_attr attr;

@@ -33,7 +33,7 @@ static int open_engine_srq(struct pvrdma *dev, const struct pv_srq_attr *attrs, 
 		.ctx = srq,
 		.pd = srq->pd->object.handle,
 		.max_wr = attrs->max_wr,
-		/* At least one: a malformed request is replaced by one with a segment. */
+		/* At least 1, for bad_segment (pvrdma_recv_queue.c). */
 		.max_sge = attrs->max_sge ? attrs->max_sge : 1,
 		.alone = !pv_hca_serves(srq->pd),
 	};

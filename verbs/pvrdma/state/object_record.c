@@ -10,8 +10,8 @@
 
 /* --- References to other objects */
 
-/* Writes or reads a reference to another object, and returns that object. NULL: there is none,
- * which is an error unless `none`. */
+/* Writes or reads a reference to another object, and returns that object. NULL: the reference names
+ * no object, which is an error unless `none`. */
 static void *reference_record(struct pv_state *st, enum pv_kind kind, struct pv_object *object,
 			      bool none)
 {
@@ -88,8 +88,8 @@ static void cq_record(struct pv_state *st, struct pv_object *object)
 	vnic_state_bool(s, &cq->failed);
 	ring_record(st, &cq->ring, pv_pages_record(st, &cq->ring, &cq->pages));
 	lay_out(st, &cq->ring, &cq->pages, 1, sizeof(struct pvrdma_cqe), false);
-	/* The stream does not tell whether the CQ is armed, and uses events: a notification too
-	 * many is better than a missing one. */
+	/* The stream lacks `armed` and `uses_events`, so a restored CQ gets both: a notification
+	 * too many is better than a missing one. */
 	cq->armed |= s->restoring;
 	cq->uses_events |= s->restoring;
 }
@@ -181,7 +181,7 @@ static void mr_record(struct pv_state *st, struct pv_object *object)
 	vnic_state_u32(s, &key);
 	if (!s->restoring || s->error)
 		return;
-	/* Doubles the room at 0 and at each power of two. */
+	/* Doubles the room whenever the number of keys is a power of two, at which it is full. */
 	if (!(st->n_keys & (st->n_keys - 1))) {
 		grown = realloc(st->keys, (st->n_keys ? 2 * st->n_keys : 1) * sizeof(*grown));
 		if (!grown) {

@@ -24,11 +24,11 @@ void pv_source_record(struct pv_state *st)
 		vnic_state_require(s, region->size &&
 					      region->size - 1 <= UINT64_MAX - region->addr &&
 					      region->size - 1 <= UINT64_MAX - memory);
-		region->memory = (void *)(uintptr_t)memory; /* a number, if restoring */
+		region->memory = (void *)(uintptr_t)memory; /* of another process, if restoring */
 	}
 }
 
-/* The source's region that has the address; NULL: none. */
+/* The region of st->source that has the address of the saving process; NULL: none. */
 static const struct vnic_guest_region *find_source(struct pv_state *st, uint64_t at)
 {
 	for (uint32_t i = 0; i < st->n_source; i++) {
@@ -89,9 +89,9 @@ static int add_extent(struct pv_state *st, void *addr, uint64_t length)
 	return 0;
 }
 
-/* Adds the guest's bytes of an extent of the source. They may lie in several regions of the source
- * and of this process. 0; -EBADMSG: the source lacks them, or too many extents; -EFAULT: the guest
- * lacks that memory here; -ENOMEM. */
+/* Adds the guest's bytes of an extent of the saving process. They may lie in several regions there
+ * and here. 0; -EBADMSG: st->source lacks them, or too many extents; -EFAULT: the guest lacks that
+ * memory here; -ENOMEM. */
 static int translate_extent(struct pv_state *st, const struct urxe_extent *from, bool write)
 {
 	uint64_t at = (uintptr_t)from->addr, left = from->length, part;

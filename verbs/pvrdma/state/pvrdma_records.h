@@ -23,8 +23,9 @@ struct pv_state {
 	struct pvrdma *dev;
 	/*
 	 * The guest's memory in the process that saves: translates addresses of that process to
-	 * guest addresses. The saving process translates those of the rings' pages, the restoring
-	 * process those of memory regions, which the engine's stream has untranslated.
+	 * guest addresses. The saving process translates the addresses of the rings' pages. The
+	 * restoring process translates those of memory regions, because the engine's stream has
+	 * addresses of the saving process.
 	 */
 	struct vnic_guest_region source[VNIC_GUEST_REGIONS];
 	uint32_t n_source;

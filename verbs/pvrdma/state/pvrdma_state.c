@@ -41,7 +41,8 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 {
 	pv_pass_time(dev, now);
 	dev->paused = false;
-	/* The saved device may have had its doorbells in memory, where one replaces another. */
+	/* A doorbell may have been lost: the saved device may have had doorbells in memory, where a
+	 * later one replaces an earlier one. */
 	dev->polls_all = true;
 	/*
 	 * In a restored device: the saved device has raised these interrupts, but they may not have
@@ -138,8 +139,8 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 
 	if (!st)
 		return -ENOMEM;
-	/* The pvrdma_attr.uar of a device that was never active may be the saved device's memory,
-	 * with doorbells of the guest: these must stay. */
+	/* The pvrdma_attr.uar of a device that was never active may be the memory of the saved
+	 * device, with doorbells of the guest, which must stay. */
 	if (dev->active)
 		pvrdma_reset(dev);
 	else
@@ -159,7 +160,8 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 		dev->active = false;
 		pv_reset_quietly(dev);
 	} else if (dev->active) {
-		/* Until pvrdma_resume, or for good if the driver permits no access to memory. */
+		/* pvrdma_resume publishes them again, unless the driver permits no access to
+		 * memory. */
 		urxe_copy_rights_withdraw(dev->engine);
 	}
 	call_for_qps(dev, pv_qp_restored);
