@@ -62,9 +62,10 @@ int urxe_checkpoint_quiesce(uint32_t timeout_ms);
 int urxe_checkpoint_save(int fd);
 
 /*
- * Continues after urxe_checkpoint_quiesce, in the same thread: the checkpoint was abandoned, or was
- * a copy that nobody restores. -EINVAL: the device is not stopped. -EPERM: another thread has
- * stopped it, or the caller is a child that was forked while it was stopped, and has no device.
+ * Continues after urxe_checkpoint_quiesce, in the same thread. Call it if the process goes on: the
+ * checkpoint was abandoned or only a snapshot. -EINVAL: the device is not stopped. -EPERM: another
+ * thread has stopped it, or the caller is a child that was forked while it was stopped, and has no
+ * device.
  */
 int urxe_checkpoint_resume(void);
 
@@ -74,7 +75,7 @@ int urxe_checkpoint_resume(void);
  * memory, and the objects of libibverbs and librxe, are in their places already. When the function
  * returns 0, the engine runs.
  *
- * A stream has to come from a place that nobody else can write: it names addresses of the process.
+ * Other users must not be able to write the stream, because it names addresses of the process.
  * After an error nothing has changed. -EBUSY: the process has an open device. -EBADMSG: the stream
  * is truncated or damaged, or its values contradict each other. -EPROTONOSUPPORT: a later version
  * of urxe has written it. -EEXIST: another process of this host has the QPNs, or an rdma_cm ID or

@@ -134,9 +134,8 @@ static int attach_restored_adapter(struct rebuilt *r)
 /* --- Peers of this host. */
 
 /*
- * Requests the inboxes of the peers of all connected queue pairs, which a program else gets at the
- * transition to RTR: frames and copies to processes of this host need them. Without an inbox,
- * frames go by the switch.
+ * Requests the inboxes of the peers of all connected queue pairs. Otherwise the transition to RTR
+ * requests them. Copies to processes of this host need inboxes; frames go by the switch without.
  */
 static void request_inboxes(const struct image *image)
 {
@@ -225,7 +224,7 @@ int restore_process(int fd)
 
 	if (adapter.dev)
 		return explain_busy();
-	/* From now on the process has descriptors in the table of process/emulated_fd.c. */
+	/* The restoration adds descriptors to the table of process/emulated_fd.c. */
 	adapter_enable_fork_handlers();
 	fd_set_owner();
 	rc = crc_load();

@@ -77,8 +77,9 @@ static int add_channel(struct process_save *save, struct comp_channel *channel)
 	return 0;
 }
 
-/* Adds the channel of the context's asynchronous events, and the channels of its CQs: the program
- * may have closed all descriptors of a channel. 0 or -ENOMEM. */
+/* Adds the channel of the context's asynchronous events, and the channels of its CQs. The program
+ * may have closed all descriptors of such a channel, so add_descriptor() may not find it. 0 or
+ * -ENOMEM. */
 static int add_channels_of(struct process_save *save, const struct uverbs_file *file)
 {
 	struct object *object;
@@ -162,8 +163,7 @@ static void write_pd(const struct process_save *save, struct vnic_state_stream *
 	pd_fields(s, &r);
 }
 
-/* Whether all bytes are mapped that the program has not unmapped by a call that this library has
- * seen. */
+/* Whether the region's bytes are mapped; those that this library has seen unmapped do not count. */
 static bool is_whole(const struct urxe_mr *mr)
 {
 	struct urxe_extent bytes;
@@ -387,7 +387,7 @@ static void write_engine(const struct process_save *save, struct vnic_state_stre
 	vnic_state_record_end(s);
 }
 
-/* --- What the program may change until its threads are stopped. */
+/* --- Records of state that the program may change until its threads are stopped. */
 
 static bool descriptor_record(const struct process_save *save, int fd, struct descriptor_record *r)
 {
@@ -605,7 +605,7 @@ static int write_stream(const struct process_save *save, uint8_t *out, size_t ro
 	return rc;
 }
 
-/* The tag of a CQ, SRQ or QP in the engine's stream: its context and handle. */
+/* The tag of a CQ, SRQ or QP in the engine's stream: index of its context << 32 | its handle. */
 static uint64_t engine_tag(void *arg, enum urxe_state_kind kind, void *ctx)
 {
 	const struct object *object = ctx;

@@ -46,7 +46,7 @@ static int check_extent(const struct mr *mr, const struct urxe_extent *extent, u
 {
 	uint64_t start = (uintptr_t)extent->addr;
 
-	/* Without an address: the program has unmapped these bytes. */
+	/* An extent without an address: the program had unmapped these bytes. */
 	if (!start)
 		return 0;
 	if (start < mr->start || start - mr->start > mr->length ||
@@ -227,8 +227,8 @@ static int check_object(const struct joining *j, const struct object *object)
 /* --- Additions to the adapter. */
 
 /*
- * Makes room for the QP's QPN. If no leased block of the process contains the QPN, because an HCA
- * has chosen it, tells the daemon to pass the QPN's packets to this process. 0; -EEXIST: another
+ * Makes room for the QP's QPN in adapter.leases. If no leased block contains the QPN, because an
+ * HCA has chosen it, has the daemon pass the QPN's packets to this process. 0; -EEXIST: another
  * process of this host has the QPN; -EBADMSG: the daemon says that the QPN is invalid; or another
  * error of added_qp_add_locked().
  */

@@ -39,21 +39,21 @@ static int reserve_number(struct placement *p, int any)
 
 int placement_reserve(struct placement *p, const struct image *image)
 {
-	/* The descriptor whose duplicates occupy the saved numbers. Its own number must be none of
-	 * these. */
+	/* Duplicates of this descriptor occupy the saved numbers. Its own number must not be one of
+	 * them. */
 	int any = eventfd(0, EFD_CLOEXEC), moved, rc = 0;
 
 	*p = (struct placement){.image = image};
 	if (any < 0)
 		return -errno;
-	/* Moves the descriptor on while its own number is a saved one. */
+	/* Moves the descriptor to a higher number while its own number is a saved one. */
 	for (uint32_t i = 0; i < image->n[CHECKPOINT_DESCRIPTOR]; i++) {
 		if (image->descriptors[i].number != (uint32_t)any)
 			continue;
 		moved = fcntl(any, F_DUPFD_CLOEXEC, any + 1);
 		close(any);
 		any = moved;
-		i = UINT32_MAX; /* begins anew */
+		i = UINT32_MAX; /* wraps to 0: compares with all saved numbers again */
 		if (any < 0)
 			return -EMFILE;
 	}
@@ -160,8 +160,8 @@ int placement_install(const struct placement *p, struct rebuilt *r)
 		rc = place_descriptor(r, &p->image->descriptors[i]);
 	if (rc)
 		return rc;
-	/* Refuses contexts and devices of which the program has no descriptor: they would end with
-	 * the temporary ones. */
+	/* Refuses contexts and devices of which the program has no descriptor: this function would
+	 * close their last descriptor, the temporary one. */
 	for (uint32_t i = 0; i < n[CHECKPOINT_CONTEXT]; i++)
 		if (atomic_load(&r->contexts[i].file->fd.fds) == 1)
 			return checkpoint_fail(

@@ -30,7 +30,8 @@ int placement_map(struct placement *p, const struct rebuilt *r);
  * has closed the descriptors in *r. -EBADMSG: a context or an rdma_cm device has no saved number.
  */
 int placement_install(const struct placement *p, struct rebuilt *r);
-/* Undoes placement_reserve, placement_map and placement_install, as far as they came. */
+/* Undoes what placement_reserve, placement_map and placement_install have done, also after an
+ * error of one of them. */
 void placement_undo(struct placement *p);
 /* Frees the lists of *p; the placed descriptors and rings stay. */
 void placement_done(struct placement *p);

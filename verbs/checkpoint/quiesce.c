@@ -2,9 +2,9 @@
 /*
  * The checkpointer's thread holds adapter_open_lock, adapter.lock, and the locks of all open
  * rdma_cm devices from quiesce_begin to quiesce_end: a process whose locks are held is at a
- * consistent point, and every other thread that would change something waits for them. All are
- * taken by attempts, so their order cannot lead to a deadlock. If the process has no daemon, or a
- * lock is not free soon, the thread frees them all before the next attempt.
+ * consistent point, and every other thread that would change something waits for them. The thread
+ * takes all locks by attempts, so their order cannot lead to a deadlock. If the process has no
+ * daemon, or a lock is not free soon, the thread frees all locks before the next attempt.
  */
 #include "checkpoint/quiesce.h"
 
@@ -182,8 +182,8 @@ static int freeze_device(void)
 	return rc;
 }
 
-/* Calls freeze_device(), and returns its result. Until the events are saved, all threads send
- * completion events at once, so that none is due after the save. */
+/* Calls freeze_device(), and returns its result. Meanwhile all threads send completion events at
+ * once, not after the release of adapter.lock: an event that is due then could not be saved. */
 static int freeze_adapter(void)
 {
 	int rc;
@@ -203,8 +203,8 @@ static void thaw_adapter(void)
 	engine_wake();
 }
 
-/* With adapter.lock, which the function releases: undoes freeze_adapter(). The HCA goes on first,
- * because thaw_adapter() publishes what the engine has completed. */
+/* With adapter.lock, which the function releases: undoes freeze_adapter(). Abandons the take-over
+ * first, which passes completions of the HCA to the engine: thaw_adapter() publishes them. */
 static void give_up(void)
 {
 	adapter_hca_abandon(TAKER_QUIESCE);
@@ -212,8 +212,8 @@ static void give_up(void)
 	adapter_unlock();
 }
 
-/* Another thread keeps adapter.lock until the deadline, so the engine thread has to undo the freeze
- * (adapter.stop_abandoned). Returns -ETIMEDOUT. */
+/* Another thread had adapter.lock until the deadline, so this thread cannot undo the freeze: the
+ * engine thread does (adapter.stop_abandoned). Returns -ETIMEDOUT. */
 static int give_up_unlocked(void)
 {
 	atomic_store(&adapter.stop_abandoned, true);
@@ -298,7 +298,7 @@ int quiesce_begin(uint32_t timeout_ms)
 	return 0;
 }
 
-/* 0; -EINVAL: the device is not stopped; -EPERM: the caller is a child, forked while it was. */
+/* 0; -EINVAL: the device is not stopped; -EPERM: the parent of this process has stopped it. */
 static int check_quiesced(void)
 {
 	if (!quiesced)

@@ -99,7 +99,7 @@ static int add_state(struct frozen_device *d, const struct rdmacm_response *resp
 {
 	struct frozen_state *states;
 
-	/* Doubles the room at 0 and at each power of two. */
+	/* Doubles the room when the number of states is a power of two, at which it is full. */
 	if (!(d->n_states & (d->n_states - 1))) {
 		states = realloc(d->states, (d->n_states ? 2 * d->n_states : 1) * sizeof(*states));
 		if (!states)
@@ -112,9 +112,9 @@ static int add_state(struct frozen_device *d, const struct rdmacm_response *resp
 }
 
 /*
- * Has urxed stop the device's IDs. 0 or a negative errno value. After two errors the device counts
- * as frozen too, so that thaw_device() sends a thaw: after -ETIMEDOUT urxed may stop the IDs later,
- * and -EALREADY means that an earlier stop has not ended.
+ * Has urxed stop the device's IDs. 0 or a negative errno value. After -ETIMEDOUT and -EALREADY,
+ * too, the device counts as frozen, so that thaw_device() sends a thaw: after a timeout urxed may
+ * stop the IDs later, and -EALREADY means that an earlier stop has not ended.
  */
 static int freeze_ids(struct frozen_device *d, uint64_t deadline)
 {
@@ -140,7 +140,8 @@ static int get_states(struct frozen_device *d, uint64_t deadline)
 
 /* --- Devices. */
 
-/* A listener of the daemon that the kernel has, too, is saved without the kernel's. */
+/* Permits IDs of the daemon that also listen at the kernel: they are saved without the kernel's
+ * listener. */
 static int check_id(const struct rdmacm_id *id, uint32_t number)
 {
 	if (id->owner == RDMACM_OWNER_DAEMON || (id->owner == RDMACM_OWNER_OPEN && !id->in_kernel))
@@ -227,7 +228,8 @@ int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline)
 /*
  * Has urxed go on with the device's IDs, and releases the lock. Needs no answer: if the daemon has
  * ended, the next daemon thaws the device when this process claims it. If the daemon does not
- * answer in time, its last waiting command of this device is the thaw (rdmacm_daemon_try).
+ * answer in time, the thaw waits at the daemon as the last command of this device
+ * (rdmacm_daemon_try).
  */
 static void thaw_device(struct frozen_device *d, uint64_t deadline)
 {

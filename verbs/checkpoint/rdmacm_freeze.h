@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The open rdma_cm devices of this process, whose IDs stand still while a checkpointer saves them:
- * commands of other threads wait, and urxed changes nothing. For quiesce.c and checkpoint_save.c,
- * in the checkpointer's thread.
+ * The open rdma_cm devices of this process, whose IDs do not change while a checkpointer saves
+ * them: commands of other threads wait, and urxed has stopped the IDs. For quiesce.c and
+ * checkpoint_save.c, in the checkpointer's thread.
  */
 #ifndef URXE_VERBS_CHECKPOINT_RDMACM_FREEZE_H
 #define URXE_VERBS_CHECKPOINT_RDMACM_FREEZE_H

@@ -48,8 +48,8 @@ static int explain_restore_error(int rc)
 	}
 }
 
-/* With the lock of the device: gives urxed one record. If urxed answers with a token, it becomes
- * file->token. 0 or a negative errno value. */
+/* With the lock of the device: gives urxed one record. Stores the token of the device in
+ * file->token if urxed's answer has one. 0 or a negative errno value. */
 static int give_record(struct rdmacm_file *file, const struct image_rdmacm_state *state)
 {
 	struct rdmacm_response response;
@@ -68,7 +68,8 @@ static int give_record(struct rdmacm_file *file, const struct image_rdmacm_state
 }
 
 /*
- * Whether urxed's record is that of an event. The kind of the record follows the stream's header.
+ * Whether urxed's record is that of an event. A record is a stream (vnic/state_stream.h), in which
+ * the kind follows the header.
  */
 static bool is_event(const struct image_rdmacm_state *state)
 {

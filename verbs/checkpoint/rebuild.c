@@ -70,8 +70,8 @@ static int sort_keys(struct rebuilt_key *keys, uint32_t n)
 
 /* --- Single objects. */
 
-/* The most slots of all handle tables together: one small record with a high handle can demand a
- * table of 256 MiB. */
+/* The most slots of all handle tables together. The limit is necessary because one small record
+ * with a high handle demands a table of up to 256 MiB. */
 #define SLOTS_MAX (1u << 25)
 
 static int place_handle(struct rebuilt *r, struct object *object)
@@ -215,7 +215,7 @@ static bool is_mapped(const struct image *image, uint32_t context, uint64_t addr
 
 /*
  * Finds the ring in one of the mappings, which placement_map has placed. 0, also if the record has
- * no ring; -EBADMSG: the ring is in none.
+ * no ring; -EBADMSG: no mapping has the ring.
  */
 static int find_ring(const struct rebuilt *r, uint32_t context, const struct ring_record *record,
 		     struct queue *ring)
@@ -259,8 +259,8 @@ static int make_cq(struct rebuilt *r, uint32_t i)
 		comp_channel_use(cq->channel);
 	}
 	rc = find_ring(r, record->object.context, &record->ring, &cq->ring);
-	/* Which entries are unread, and whether their events were sent, is unknown: one event too
-	 * many does no harm. */
+	/* The stream does not tell which entries are unread, and whether their events were sent.
+	 * All count as new: one event too many does no harm. */
 	if (!rc)
 		cq->n_completions = cq->n_solicited = queue_capacity(&cq->ring);
 	return rc;

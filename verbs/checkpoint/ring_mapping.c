@@ -104,7 +104,7 @@ int ring_mapping_place(const struct mapping_record *r, int memfd, bool *reserved
 		return -errno;
 	if (mapped == wanted)
 		return 0;
-	/* A kernel before 4.17 takes the address as a hint. */
+	/* Linux before 4.17 ignores MAP_FIXED_NOREPLACE and takes the address as a hint. */
 	munmap(mapped, r->length);
 	return -EEXIST;
 }

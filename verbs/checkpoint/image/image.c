@@ -195,7 +195,7 @@ static void check_mapping(struct vnic_state_stream *s, const struct image *image
 	vnic_state_require(s,
 			   r->offset <= image->contexts[r->context].memfd_size &&
 				   r->length <= image->contexts[r->context].memfd_size - r->offset);
-	/* The mappings are sorted, and do not overlap. */
+	/* Requires that the mappings are sorted, and that those of one context do not overlap. */
 	if (r == image->mappings)
 		return;
 	vnic_state_require(
@@ -286,7 +286,7 @@ static uint32_t end_kind(const struct vnic_state_stream *s)
 	return s->version == 1 ? CHECKPOINT_END_1 : CHECKPOINT_END;
 }
 
-/* Counts the records, which are in the order of their kinds. */
+/* Counts the records of each kind, and requires that they are in the order of their kinds. */
 static void count_records(struct vnic_state_stream *s, uint32_t n[CHECKPOINT_KINDS])
 {
 	uint32_t last = 0, kind;
@@ -349,7 +349,7 @@ static void read_engine(struct vnic_state_stream *s, struct image *image)
 	vnic_state_record_end(s);
 }
 
-/* Requires that all devices together announce as many IDs and states as the stream has. */
+/* Requires that the stream has as many IDs and states as all devices together announce. */
 static void count_rdmacm(struct vnic_state_stream *s, const struct image *image)
 {
 	uint64_t ids = 0, states = 0;
