@@ -24,8 +24,8 @@
 #include "rdmacm/rdmacm_reconnect.h"
 
 /*
- * The most replies that a daemon which does not answer can owe a file: one to any command, also
- * that of confirm_claim, and one to a CM_ATTACH_THAW that followed (rdmacm_daemon_try).
+ * The most replies that the daemon can owe a file: one to any command, such as that of
+ * confirm_claim, and one to a CM_ATTACH_THAW that followed (rdmacm_daemon_try).
  */
 #define DUE_MAX 2
 
@@ -57,8 +57,8 @@ static bool await_packet(int socket, uint64_t deadline)
 
 /* --- Connecting */
 
-/* Only root's daemon or this user's daemon gets the process's commands. The system call gives the
- * real answer: fakeroot and the like replace geteuid(). */
+/* Only root's daemon or this user's daemon gets the process's commands. Calls no geteuid() of libc,
+ * because fakeroot and the like replace that function. */
 static bool is_trusted(int fd)
 {
 	struct ucred cred;
@@ -104,8 +104,7 @@ static int connect_to(int fd, const struct sockaddr_un *address, uint64_t deadli
 	return limit_sending(fd, UINT64_MAX);
 }
 
-/* True in a child that a signal handler has forked: there the daemon's packets are for the parent.
- */
+/* True in a child that a signal handler has forked: the daemon's packets are for the parent. */
 static bool is_parents(const struct rdmacm_file *file)
 {
 	return file->pid != getpid();
@@ -138,8 +137,8 @@ static void keep_reserve(struct rdmacm_file *file, int fd)
 }
 
 /* Returns a socket that is connected to the daemon, or a negative errno value. -ENODEV: no daemon
- * runs; open(2) fails so where the kernel's module is not loaded. -EPERM: the daemon is neither
- * root's nor this user's. -ETIMEDOUT: no connection until `deadline`. */
+ * runs; that is the error of open(2) where the kernel's module is not loaded. -EPERM: the daemon is
+ * neither root's nor this user's. -ETIMEDOUT: no connection until `deadline`. */
 static int connect_socket(struct rdmacm_file *file, uint64_t deadline)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -461,7 +460,7 @@ bool rdmacm_daemon_hung_up(struct rdmacm_file *file)
 	rc = receive_replies(file, &late, 0);
 	if (rc)
 		return rc == -ECONNRESET;
-	/* No command is under way, so the daemon sends nothing but the end. */
+	/* The daemon owes no reply, so only the end of the connection can arrive. */
 	return recv(file->socket, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) != -1;
 }
 

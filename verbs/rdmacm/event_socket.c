@@ -7,7 +7,8 @@
 
 #include <rdma/rdma_user_cm.h>
 
-/* A packet without an event, by which this library wakes its own threads; known by its length. */
+/* A packet without an event, by which this library wakes its own threads. Receivers tell it from
+ * packets of the daemon by its length. */
 static const uint8_t wake[5] = "wake";
 
 static bool is_whole(const struct rdmacm_event_packet *packet, size_t n)
@@ -74,8 +75,8 @@ int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *p
 	return 0;
 }
 
-/* `file` is the open file whose event socket the withdrawn or cancelled events are in: with
- * MIGRATE_ID, the one that had the ID. No other command concerns two files. */
+/* `file` is the open file whose event socket has the withdrawn or cancelled events: for MIGRATE_ID,
+ * the file from which the ID moves. No other command concerns two files. */
 void rdmacm_events_take_back(struct rdmacm_file *file, const struct cm_attach_reply *reply)
 {
 	if (reply->withdrawn)

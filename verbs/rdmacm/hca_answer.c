@@ -16,7 +16,7 @@
 #include "rdmacm/kernel.h"
 
 #define PORT           1          /* the only port of urxe0 */
-#define NO_DEVICE      UINT32_MAX /* device index of librdmacm, which then looks for the GUID */
+#define NO_DEVICE      UINT32_MAX /* no device index: librdmacm then looks for the node GUID */
 #define NO_INDEX       UINT8_MAX  /* exceeds each table of urxe0: verbs commands fail with EINVAL */
 #define FIRST_V1       (VNIC_ATTACH_GIDS / 2) /* urxe0's first index of RoCE v1; below: v2 */
 #define ESTABLISHED    9                      /* of enum rdma_cm_event_type */
@@ -26,11 +26,11 @@
 
 /* The contents of VNIC_HCA_FILE. GUIDs and GIDs are in network byte order. */
 struct counterparts {
-	uint64_t hca;                     /* node GUID of the HCA; 0: nothing stands for it */
+	uint64_t hca;                     /* node GUID of the HCA; 0: the file names no HCA */
 	uint8_t port;                     /* of the HCA */
 	uint64_t device;                  /* node GUID of urxe0 */
 	char name[VNIC_HCA_NAME];         /* of the HCA; "": unknown */
-	bool closed;                      /* urxe0 stands for the HCA only where it did so before */
+	bool closed;                      /* IDs get urxe0 only from a listener of urxe0 */
 	uint8_t pkeys[VNIC_ATTACH_PKEYS]; /* urxe0's index by the HCA's */
 	uint32_t n_gids;
 	struct {
@@ -131,7 +131,8 @@ static bool is_same_gid(const uint64_t a[2], const uint64_t b[2])
 	return a[0] == b[0] && a[1] == b[1];
 }
 
-/* Whether the HCA's table has entries with a GID, and urxe0 has all of these. */
+/* UNKNOWN: the file lists no entry of the HCA with a GID; LACKING: urxe0 lacks one of the entries
+ * with it; PRESENT: urxe0 has all of them. */
 enum presence { GID_UNKNOWN, GID_LACKING, GID_PRESENT };
 
 /* A loopback address stands for any GID: rdma_cm chooses one. */
@@ -151,8 +152,9 @@ static enum presence find_gid(const struct counterparts *c, const uint64_t gid[2
 }
 
 /*
- * Whether urxe0's index is of the HCA's entry `now`. `now` NULL: the kernel's table cannot be read,
- * so the entry counts as that of the ID's source address.
+ * Whether urxe0 has line i of the file, which is still right: the HCA's entry `now` has the GID and
+ * RoCE version of the line. The GID must be that of the ID's source address, unless that is a
+ * loopback address. `now` NULL: the kernel's table cannot be read, and is not compared.
  */
 static bool is_entry(const struct counterparts *c, uint32_t i, const struct rdmacm_device *device,
 		     const struct rdmacm_kernel_gid *now)
@@ -166,8 +168,8 @@ static bool is_entry(const struct counterparts *c, uint32_t i, const struct rdma
 }
 
 /*
- * Sets *index, the HCA's, to that of urxe0, or NO_INDEX. The kernel may have given the HCA's index
- * to another entry since the daemon has read its table, so compares GID and RoCE version. 0, or a
+ * Replaces *index, the HCA's, by that of urxe0, or NO_INDEX. The kernel may have given the HCA's
+ * index to another entry since the daemon read its table, so compares GID and RoCE version. 0, or a
  * negative errno value if descriptors or memory are lacking; then *index is NO_INDEX.
  */
 static int replace_gid_index(const struct counterparts *c, const struct rdmacm_device *device,
@@ -196,8 +198,8 @@ static uint8_t find_pkey_index(const struct counterparts *c, uint16_t hca_index)
 
 /* --- Answers that name the device */
 
-/* The GID of a source address, of which the address begins at the same byte in a struct
- * sockaddr_in6 and a struct sockaddr_ib. */
+/* Converts a source address to a GID. The address begins at the same byte in a struct sockaddr_in6
+ * and in a struct sockaddr_ib. */
 static void read_gid(const uint8_t *addr, uint64_t gid[2])
 {
 	static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
@@ -219,9 +221,10 @@ static bool is_of(const struct rdmacm_device *device, uint64_t guid, uint8_t por
 }
 
 /*
- * The device of an ID that the kernel has bound to that port and GID. `earlier`: the device of its
- * listener, or of earlier requests to it; NULL: none at that port. urxe0 again, unless it lacks the
- * GID for certain: without a line the file may be older than the address.
+ * The device of an ID that the kernel has bound to that port and GID. `earlier`: the device of the
+ * ID's listener, or of earlier requests to the listener; NULL: none at that port. If `earlier` is
+ * urxe0, the ID's device is, too, unless urxe0 lacks the GID. A GID without a line does not count
+ * as lacking, because the file may be older than the address.
  */
 static struct rdmacm_device choose_device(const struct counterparts *c,
 					  const struct rdmacm_device *earlier, uint64_t guid,
@@ -242,9 +245,9 @@ static struct rdmacm_device choose_device(const struct counterparts *c,
 /*
  * Decides the device of the ID, if no answer has done so. `listener`: that of a connection request,
  * else NULL. Programs use one protection domain for a listener's connections, so the listener's
- * device is also that of its requests at the same port. A listener at the wildcard has no device:
- * then the device of its first request at the port of urxe0 holds. 0, or a negative errno value if
- * the file is needed, and cannot be read.
+ * device is also that of its requests at the same port. A listener at the wildcard gets the device
+ * of its first request at the HCA's port that backs urxe0. 0, or a negative errno value if the file
+ * is needed, and cannot be read.
  */
 static int decide(struct rdmacm_id *id, struct rdmacm_id *listener, uint64_t guid, uint8_t port,
 		  const uint8_t *source)
@@ -327,8 +330,8 @@ static int answer_query(struct rdmacm_id *id, const struct rdmacm_request *reque
 
 #define NEEDS_TABLES (IBV_QP_PKEY_INDEX | IBV_QP_AV | IBV_QP_ALT_PATH)
 
-/* Reads what corresponds to the entries of the ID's HCA; nothing if urxe0 has another HCA now, or
- * none. 0 or a negative errno value. */
+/* Reads the counterparts of the table entries of the ID's HCA. *c is empty if urxe0 has another HCA
+ * now, or none. 0 or a negative errno value. */
 static int read_of(const struct rdmacm_id *id, struct counterparts *c)
 {
 	int rc = read_counterparts(c);
@@ -391,8 +394,8 @@ int rdmacm_hca_answer(struct rdmacm_id *id, const struct rdmacm_request *request
 
 /* --- Events */
 
-/* Whether events of the ID have a struct rdma_ucm_ud_param. The IDs of connection requests count as
- * others: their events have no address handle. */
+/* Whether events of the ID have a struct rdma_ucm_ud_param with an address handle. False for IDs of
+ * connection requests, whose events have none. */
 static bool is_datagram(const struct rdmacm_id *id)
 {
 	return id->create.ps == RDMA_PS_UDP || id->create.ps == RDMA_PS_IPOIB ||
@@ -413,7 +416,7 @@ void rdmacm_hca_answer_event(struct rdmacm_file *file, struct rdmacm_response *r
 					   : rdmacm_id_find_kernel(file, event.id);
 	if (!id || !id->device.guid || !is_datagram(id))
 		return;
-	/* After an error the program gets no address handle from the event. */
+	/* After an error the event gets NO_INDEX: no address handle can be made from it. */
 	if (read_of(id, &c))
 		forget_counterparts(&c);
 	(void)replace_ah(&c, id, &event.param.ud.ah_attr);

@@ -2,8 +2,8 @@
 /*
  * Replaces, in answers and events of the kernel's rdma_cm, the HCA that backs urxe0 by urxe0: node
  * GUID and device index, port number, and indices in the tables of GIDs and P_Keys. So librdmacm
- * gives the program the context of urxe0. The daemon writes what corresponds (VNIC_HCA_FILE). To
- * the kernel, queue pairs are only numbers that the program names.
+ * gives the program the context of urxe0. The daemon writes VNIC_HCA_FILE, which maps the tables.
+ * The kernel needs no change for queue pairs, because it knows them only by the program's QPNs.
  *
  * The first answer that names the device of an ID decides for the whole life of the ID: its device
  * is urxe0 if the HCA's port is the one that backs urxe0, and urxe0 has the source GID of the ID.

@@ -92,7 +92,8 @@ struct rdmacm_group *rdmacm_group_add(struct rdmacm_id *id)
 	return group;
 }
 
-/* The place of the pointer to the group of that number; a place of NULL: the ID has none. */
+/* Returns the place of the pointer to the group of that number. The pointer is NULL if the ID has
+ * no such group. */
 static struct rdmacm_group **find_group(struct rdmacm_id *id, uint32_t number)
 {
 	struct rdmacm_group **at = &id->groups;

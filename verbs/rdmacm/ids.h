@@ -17,10 +17,10 @@
 #define RDMACM_OPTIONS 4 /* of level RDMA_OPTION_ID */
 
 enum rdmacm_owner {
-	RDMACM_OWNER_OPEN, /* no address yet, or one of daemon and kernel (router.c): the daemon has
-			      the ID, the kernel may, too */
-	RDMACM_OWNER_DAEMON, /* the kernel may have an ID that listens, too */
-	RDMACM_OWNER_KERNEL, /* the daemon reserves the number, and its ID may listen, too */
+	RDMACM_OWNER_OPEN,   /* undecided: no address, or one that daemon and kernel both bind
+				(router.c); the daemon has an ID, and the kernel may have one */
+	RDMACM_OWNER_DAEMON, /* the kernel may have a further ID, which only listens */
+	RDMACM_OWNER_KERNEL, /* the daemon has an ID for the number, which may listen, too */
 };
 
 /* A multicast group that a kernel's ID has joined. */
@@ -37,7 +37,7 @@ struct rdmacm_device {
 	bool known;       /* an answer has named the device */
 	uint64_t guid;    /* node GUID of urxe0; 0: the device is the kernel's */
 	uint64_t hca;     /* node GUID of the kernel's device, for which urxe0 may stand */
-	uint8_t hca_port; /* and its port */
+	uint8_t hca_port; /* port of the kernel's device */
 	uint64_t gid[2];  /* of the ID's source address */
 };
 

@@ -138,8 +138,8 @@ int rdmacm_kernel_run(struct rdmacm_file *file, const struct rdmacm_request *req
 
 /* --- IDs */
 
-/* Gives the kernel's ID, a new one, the noted options. As in set_option() of router.c, no refusal
- * of the kernel counts: an old kernel lacks some options that the daemon has. */
+/* Sets the noted options of the kernel's ID, which is new. Ignores -ENOSYS and -EINVAL, because an
+ * old kernel lacks some options that the daemon has. */
 static int repeat_options(struct rdmacm_file *file, const struct rdmacm_id *id)
 {
 	int rc = 0;
@@ -175,7 +175,7 @@ int rdmacm_kernel_create(struct rdmacm_file *file, struct rdmacm_id *id)
 	id->in_kernel = true;
 	id->kernel_id = resp.id;
 	rc = repeat_options(file, id);
-	/* Else the next call would take the kernel's ID without its options. */
+	/* If the ID stayed, the next call would use it without the options. */
 	if (rc)
 		(void)rdmacm_kernel_destroy(file, id);
 	return rc;
@@ -201,14 +201,15 @@ int rdmacm_kernel_set_option(struct rdmacm_file *file, struct rdmacm_id *id,
 
 	if (!rc)
 		rc = rdmacm_kernel_run(file, request, id->kernel_id, &response);
-	/* A command that is too short has optlen 0 (`in` is zeroed), which the kernel refuses. */
+	/* The kernel has refused a command that is too short: rdmacm_kernel_run() fills it with
+	 * zeros, so its optlen was 0. */
 	if (!rc)
 		rdmacm_kernel_note_option(id, request);
 	return rc;
 }
 
-/* Returns the kernel's count of events, from a response to DESTROY_ID or MIGRATE_ID, without those
- * that the program never got: librdmacm waits until the program has acknowledged as many. */
+/* Returns the kernel's count of events, from a response to DESTROY_ID or MIGRATE_ID, without events
+ * that the program never got. librdmacm waits until the program has acknowledged so many events. */
 static uint32_t visible_events(const struct rdmacm_id *id, const struct rdmacm_response *response)
 {
 	struct rdma_ucm_destroy_id_resp resp;

@@ -30,9 +30,9 @@ struct rdmacm_kernel_gid {
 int rdmacm_kernel_read_gid(const char *device, uint8_t port, uint32_t index,
 			   struct rdmacm_kernel_gid *entry);
 /*
- * Whether an HCA backs the device now. QP1 of its addresses is the kernel's, so the kernel's
- * rdma_cm must make connections from and to them. 1, 0, or -EMFILE, -ENFILE or -ENOMEM: descriptors
- * or memory are lacking to find out.
+ * Whether an HCA, whose port is active, backs urxe0 now. Then QP1 at urxe0's addresses is the
+ * kernel's, so the kernel's rdma_cm must make connections from and to them. 1, 0, or -EMFILE,
+ * -ENFILE or -ENOMEM: descriptors or memory are lacking to find out.
  */
 int rdmacm_kernel_has_addresses(void);
 /* Has the kernel run the command, with kernel_id in place of the number of its ID or group. 0, or a

@@ -46,8 +46,9 @@ static int ask_with_option(struct rdmacm_file *file, struct rdmacm_request *requ
 /*
  * Has the daemon move an ID from the open file request->from, which it knows by the token, to
  * `file`. Events of the ID that the program has fetched at the other file stay there, so the daemon
- * has to know them before it moves the ID. If a new daemon came meanwhile, tries again: it does not
- * know the other file (-EINVAL) until this thread, which has that file's lock, has claimed it.
+ * has to know them before it moves the ID. If a new daemon came meanwhile, tries again: the new
+ * daemon does not know the other file (-EINVAL) until this thread, which has that file's lock, has
+ * claimed it.
  */
 static int ask_to_migrate(struct rdmacm_file *file, struct rdmacm_request *request,
 			  struct rdmacm_response *response)

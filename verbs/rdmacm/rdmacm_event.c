@@ -160,8 +160,8 @@ static bool begin_wait_for_daemon(struct rdmacm_file *file)
 	return alone;
 }
 
-/* A thread that is cancelled in its wait stays counted: then it gets a packet that the next thread
- * skips. */
+/* A thread that is cancelled in its wait stays counted. For it rdmacm_event_wake() sends one packet
+ * too many, which another thread skips. */
 static void end_wait_for_daemon(struct rdmacm_file *file, const struct rdmacm_request *request)
 {
 	pthread_mutex_lock(&file->lock);
@@ -205,8 +205,8 @@ int rdmacm_get_event(struct rdmacm_file *file, int fd, const struct rdmacm_reque
 		if (rc)
 			break;
 	}
-	/* After the close, another file of the program may have the number. A child that a signal
-	 * handler has forked does not wait. */
+	/* After a close by another thread, the number `fd` may be another file's, so any error may
+	 * mean the close. A child that a signal handler has forked does not wait. */
 	if (!rc || rc == -EAGAIN || rc == -EINTR || file->pid != getpid() ||
 	    !is_closed(file, request))
 		return rc;

@@ -44,7 +44,7 @@ struct rdmacm_file {
 	uint64_t token;   /* the daemon's name for this file */
 	uint64_t fetched; /* cm_attach_event.sequence of the last fetched event */
 	uint64_t to_skip[CM_ATTACH_TO_SKIP]; /* `sequence` of cancelled events whose packets may
-						come */
+						still come */
 	uint32_t n_to_skip;
 	int kernel;             /* descriptor of the kernel's own rdma_cm; -1: there is none yet */
 	uint32_t n_waiting;     /* threads that wait for events of the daemon alone */

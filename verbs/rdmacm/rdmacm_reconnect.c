@@ -16,7 +16,7 @@
 #include "process/run_dir.h"
 #include "rdmacm/daemon_socket.h"
 
-/* Interval of looks whether the program has other threads, after the end of its main thread. */
+/* Once the main thread has ended: interval of checks whether it was the program's last one, ms. */
 #define LAST_THREAD_MS 20
 
 /* These change only under rdmacm_files_lock. While any file is watched, the thread, its epoll set
@@ -24,8 +24,8 @@
 static unsigned int n_watched; /* number of files that the thread watches */
 static int epoll_fd = -1;      /* of the files' sockets and the pipe; -1: no thread */
 /*
- * An empty pipe. The write end is always ready for EPOLLOUT, which is watched only to wake or end
- * the thread. If the program closes it, the read end hangs up.
+ * An empty pipe. The write end is always ready for EPOLLOUT, which the epoll set watches only to
+ * wake or end the thread. If the program closes the write end, the read end hangs up.
  */
 static int pipe_fds[2] = {-1, -1};
 static int spare_fds[CM_ATTACH_FDS] = {-1, -1}; /* duplicates of epoll_fd */
@@ -65,8 +65,8 @@ static bool check_file(struct rdmacm_file *file)
 }
 
 /*
- * Sets fds[1] to the pipe. False: stop_thread() was called. fds[0], the thread's epoll set, is
- * closed only after the thread's end, so a new thread's epoll set has another number.
+ * Sets fds[1] to the pipe's read end. False: stop_thread() was called. fds[0], the thread's epoll
+ * set, is closed only after the thread's end, so a new thread's epoll set has another number.
  */
 static bool thread_goes_on(struct pollfd fds[2])
 {

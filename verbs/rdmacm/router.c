@@ -179,9 +179,9 @@ static bool is_loopback(const struct __kernel_sockaddr_storage *addr)
 }
 
 /*
- * Whether the daemon and the kernel both bind an ID of that address: the wildcard, and loopback
- * where an HCA backs the device, or may back it. At either, a listener on loopback gets the
- * requests for all addresses.
+ * Whether the daemon and the kernel both bind an ID to that address: the wildcard, and loopback if
+ * an HCA backs urxe0 or that is unknown. At the daemon as at the kernel, a listener on loopback
+ * gets the requests for all addresses.
  */
 static bool is_address_of_both(const struct __kernel_sockaddr_storage *addr)
 {
@@ -210,9 +210,9 @@ static int query_daemon(struct rdmacm_file *file, uint32_t number,
 }
 
 /*
- * Call it after the daemon has bound the ID. If that has an address of both, binds the kernel's ID
- * to the same port. If not, or after an error of the kernel's, the ID is the daemon's alone. 0,
- * or an error of the daemon.
+ * Call it after the daemon has bound the ID. If is_address_of_both(), binds the kernel's ID to the
+ * same port. If not, or after an error of the kernel, the ID is the daemon's alone. 0, or an error
+ * of the daemon.
  */
 static int follow_daemon(struct rdmacm_file *file, struct rdmacm_id *id, uint32_t number)
 {
@@ -300,7 +300,7 @@ static bool read_source(const struct rdmacm_request *request, struct rdma_ucm_qu
 	return addr->src_addr.ss_family != AF_UNSPEC;
 }
 
-/* Whether a command resolves the wildcard or loopback as destination, so this host. */
+/* Whether a command resolves the wildcard or loopback as destination, which means this host. */
 static bool resolves_this_host(const struct rdmacm_request *request)
 {
 	struct __kernel_sockaddr_storage dst = {.ss_family = AF_UNSPEC};
@@ -364,10 +364,10 @@ static bool is_taken(int rc)
 }
 
 /*
- * Binds an ID to an address of both. The kernel comes first: if it refuses, its ID stays
- * unbound, so the program can bind the ID again. The kernel also chooses the port if the program
- * leaves it open. If a program has the kernel's port at the daemon, the daemon chooses another
- * port; if a program has the daemon's port at the kernel, the ID is the daemon's alone.
+ * Binds an ID at the daemon and at the kernel (is_address_of_both()). The kernel comes first: if it
+ * refuses, its ID stays unbound, so the program can bind the ID again. The kernel also chooses the
+ * port if the program leaves it open. If another ID has that port at the daemon, the daemon chooses
+ * a port; if another ID has the daemon's port at the kernel, the ID is the daemon's alone.
  */
 static int bind_at_both(struct rdmacm_file *file, struct rdmacm_request *request,
 			struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
@@ -387,7 +387,7 @@ static int bind_at_both(struct rdmacm_file *file, struct rdmacm_request *request
 		rc = rdmacm_daemon_run(file, &same, response);
 		if (!rc || rc == -EBADF)
 			return rc;
-		/* The daemon has no GID of an AF_IB address. */
+		/* The address is an AF_IB one with a GID, which only the kernel can bind. */
 		if (rc == -ENODEV) {
 			id->owner = RDMACM_OWNER_KERNEL;
 			return 0;
@@ -401,8 +401,8 @@ static int bind_at_both(struct rdmacm_file *file, struct rdmacm_request *request
 }
 
 /*
- * Whether the kernel has refused a command for the port of its source address, not for the address:
- * the kernel binds another port to the same address.
+ * Whether the kernel has refused a command because of the port of its source address, not because
+ * of the address: then the kernel binds a probe to the same address with another port.
  */
 static bool is_port_refused(struct rdmacm_file *file, const struct rdmacm_request *request,
 			    const struct rdmacm_id *id)
@@ -422,15 +422,15 @@ static bool is_port_refused(struct rdmacm_file *file, const struct rdmacm_reques
 }
 
 /*
- * Where an HCA backs the device, the kernel knows the device's addresses, and answers for QP1 of
- * each on the wire. So the kernel runs the command first. True: its result *rc stands. That is
- * success, or a refusal because another ID of the kernel has the port, or because a port below 1024
- * needs CAP_NET_BIND_SERVICE, or that nobody can tell whether there is an HCA. EADDRNOTAVAIL may
- * also mean that the kernel does not know the address, and EACCES that the process has other
- * credentials than when it opened the device. False: the daemon runs the command, because the
- * kernel has another error, for example no RDMA device at the address. False also for a bind at
- * both, and for this host as destination by loopback or wildcard, to which the kernel finds no
- * route.
+ * If an HCA backs urxe0, the kernel knows urxe0's addresses, and answers for QP1 of each on the
+ * wire. So the kernel runs the command first. True: the program gets the result *rc. It is success;
+ * a refusal because another ID of the kernel has the port, or because a port below 1024 needs
+ * CAP_NET_BIND_SERVICE; or the error of rdmacm_kernel_has_addresses(). is_port_refused() checks
+ * EADDRNOTAVAIL, which may also mean an address that the kernel does not know, and EACCES, which
+ * may also mean that the process's credentials have changed since it opened the device. False: the
+ * daemon runs the command, because the kernel has another error, for example no RDMA device at the
+ * address. False also for a bind at both, and for loopback or the wildcard as destination, to which
+ * the kernel finds no route.
  */
 static bool ask_hca(struct rdmacm_file *file, struct rdmacm_request *request,
 		    struct rdmacm_response *response, struct rdmacm_id *id, int *rc)
@@ -491,8 +491,8 @@ static int bind_listener(struct rdmacm_file *file, struct rdmacm_response *respo
 }
 
 /*
- * The kernel comes first, because its refusal changes nothing. If the daemon refuses after it,
- * another ID takes the place of the kernel's listener.
+ * The kernel comes first, because its refusal changes nothing. If the daemon refuses afterwards, a
+ * new, bound ID of the kernel replaces the kernel's ID, which listens already.
  */
 static int listen_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		     struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
@@ -640,8 +640,8 @@ static int leave_group(struct rdmacm_file *file, struct rdmacm_request *request,
 /*
  * Also has the kernel listen at the address and port of the daemon's ID: the HCA's port may become
  * ACTIVE later, and from then on the kernel gets the requests. A listener at the wildcard or
- * loopback, whose address decides no device, is open from now on. 0, or an error, after which the
- * daemon listens alone: -ENODEV: the address is that of another device than the HCA.
+ * loopback, which decides no device, becomes RDMACM_OWNER_OPEN. 0, or an error, after which the
+ * daemon listens alone; -ENODEV: the address is that of another device than the HCA.
  */
 static int listen_at_kernel(struct rdmacm_file *file, const struct rdmacm_request *request,
 			    struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
@@ -665,9 +665,9 @@ static int listen_at_kernel(struct rdmacm_file *file, const struct rdmacm_reques
 }
 
 /*
- * Also has the daemon listen at the address and port of the kernel's ID, if that is of urxe0: the
- * daemon gets the requests of virtual machines, and those of this host while the HCA's port is
- * down. 0, or an error, after which the kernel listens alone.
+ * Also has the daemon listen at the address and port of the kernel's ID, if the ID's device is
+ * urxe0: the daemon gets the requests of virtual machines, and those of this host while the HCA's
+ * port is down. 0, or an error, after which the kernel listens alone.
  */
 static int listen_at_daemon(struct rdmacm_file *file, struct rdmacm_request *request,
 			    struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
@@ -684,7 +684,8 @@ static int listen_at_daemon(struct rdmacm_file *file, struct rdmacm_request *req
 	return rc ? rc : rdmacm_daemon_run(file, request, response);
 }
 
-/* Listens at the owner of the ID, and then at the other one. Returns the owner's result. */
+/* Has the owner of the ID listen, and then the other one of daemon and kernel. Returns the owner's
+ * result. */
 static int listen_owned(struct rdmacm_file *file, struct rdmacm_request *request,
 			struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
@@ -788,8 +789,8 @@ static int refuse_request(struct rdmacm_file *file, struct rdmacm_id *request, u
 
 /*
  * Decides the device of a connection request, before the program can move the ID to another file
- * than that of its listener. 0; -ENODEV: the kernel's listener accompanies one of the daemon, of
- * which the program knows that its device is urxe0, but the request is at another device.
+ * than that of its listener. 0; -ENODEV: the listener is the daemon's (listen_at_kernel()), so the
+ * program expects urxe0, but the request is at another device.
  */
 static int decide_device(struct rdmacm_file *file, struct rdmacm_id *request, uint64_t uid)
 {

@@ -5,8 +5,8 @@
  * The daemon numbers all IDs. An ID's first address decides who owns it: the daemon owns an ID that
  * is bound to an address of urxe0, or resolves a destination with a route from there; the kernel
  * owns an ID whose address the daemon does not know, or that an HCA has. An ID with the wildcard
- * address is open: it listens at both, on one port, until it resolves a destination. A listener at
- * an address that both know is also at both, whoever owns it, because the HCA's port may go down or
+ * address is open: it listens at both, on one port, until it resolves a destination. At an address
+ * that both know, both listen, too, whichever owns the ID, because the HCA's port may go down or
  * become ACTIVE.
  *
  * All functions: with file->lock.
