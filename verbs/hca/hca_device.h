@@ -33,7 +33,7 @@ struct hca {
 	enum urxe_mtu mtu; /* of the port, as last read */
 	uint8_t port;
 	bool hardware;               /* hca_is_hardware() */
-	bool port_down;              /* the engine keeps new objects: hca_set_port_down() */
+	bool port_down;              /* new objects are the engine's alone: hca_set_port_down() */
 	bool dead;                   /* hca_is_dead() */
 	bool abandoned;              /* hca_abandon() was called, in a forked child */
 	struct hca_cq_list busy_cqs; /* CQs that may have completions */

@@ -7,7 +7,7 @@
 
 #include "hca_device.h"
 
-/* Entries of the HCA's table that are looked at; NICs have up to 256 for each port. */
+/* The most entries of the HCA's table that are read; NICs have up to 256 for each port. */
 #define TABLE_MAX 1024
 
 /* Whether the entry of the HCA's table may be of the GID's interface. Interface index 0 stands for

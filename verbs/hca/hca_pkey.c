@@ -5,7 +5,7 @@
 
 #include "hca_device.h"
 
-/* Entries of the HCA's table that are looked at. RoCE devices have one. */
+/* The most entries of the HCA's table that are read. RoCE devices have one. */
 #define TABLE_MAX 128
 
 static void note_pkey_index(struct hca *hca, int16_t at, uint16_t pkey)

@@ -18,7 +18,7 @@ bool hca_way_read(const char *text, enum hca_way *way);
 /* Why the HCA or the engine executes a queue pair. */
 enum way_reason {
 	WAY_NO_HCA,         /* engine: urxe0 has no HCA, or the HCA does not have the queue pair */
-	WAY_OF_DEVICE,      /* HCA: the queue pair is UD or has a shared receive queue */
+	WAY_OF_DEVICE,      /* HCA, if it has the queue pair, which is UD or has an SRQ */
 	WAY_OTHER_HOST,     /* HCA: the peer is on another host, or not known to the daemon */
 	WAY_SAME_HOST,      /* engine: the peer is on this host, and of this user */
 	WAY_FORCED,         /* HCA: the user has chosen it */

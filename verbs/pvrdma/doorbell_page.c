@@ -84,9 +84,9 @@ static bool notify_unread_cqs(struct pvrdma *dev)
 }
 
 /*
- * Handles the page's CQ doorbell. If the last one is PV_QUIET_NS old, arms all CQs of the page,
- * because that doorbell may have replaced an ARM. True: the doorbell armed a CQ, or a notification
- * is due.
+ * Handles the page's CQ doorbell. If the page has none, and the last one is PV_QUIET_NS old, arms
+ * all CQs of the page, because the last doorbell may have replaced an ARM. True: the doorbell armed
+ * a CQ, or a notification is due.
  */
 static bool look_at_cqs(struct pvrdma *dev, uint32_t page)
 {

@@ -36,7 +36,7 @@ bool pv_doorbell_pages_look(struct pvrdma *dev);
 /* Call it when the guest stores nothing more: takes and handles all doorbells, and arms the CQs
  * whose ARM a later doorbell may have replaced. */
 void pv_doorbell_pages_finish(struct pvrdma *dev);
-/* Removes all doorbells from the pages, unhandled. */
+/* Removes all doorbells from the pages without handling them. */
 void pv_doorbell_pages_clear(struct pvrdma *dev);
 /* Call it when no context has a page any more. Does not write to the pages. */
 void pv_doorbell_pages_forget(struct pvrdma *dev);

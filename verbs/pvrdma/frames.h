@@ -14,7 +14,7 @@
  * the QP can send nothing.
  */
 void pv_frames_stage_acks(struct pvrdma *dev, struct urxe_qp *qp);
-/* Frees the kept frames, unsent. */
+/* Frees the kept frames without sending them. */
 void pv_frames_drop(struct pvrdma *dev);
 
 #endif

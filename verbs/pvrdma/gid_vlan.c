@@ -100,7 +100,7 @@ static bool is_bound(const struct pvrdma *dev, const struct urxe_gid *address)
 	return false;
 }
 
-/* The entry for a new address: the oldest one whose address is no GID. */
+/* The entry for a new address: the oldest one whose address is not in the GID table. */
 static struct pv_address_vlan *next_place(struct pvrdma *dev)
 {
 	struct pv_address_vlan *place;

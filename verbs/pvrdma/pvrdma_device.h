@@ -179,10 +179,10 @@ struct pvrdma {
 	uint32_t imr;
 	uint32_t masked_causes; /* vectors that were due while masked, or while no_master; bits */
 	/* Doorbells in memory (doorbell_page.h). */
-	uint32_t uar_pages; /* pages that contexts use or have used are below it */
+	uint32_t uar_pages; /* 1 + the highest page that a context or the driver has used */
 	uint64_t cqs_rung_at[PVRDMA_UAR_PAGES]; /* by page: time of the last doorbell of CQs; 0:
 						   none since all CQs of the page were armed */
-	uint64_t cqs_looked_at; /* time of the last look for CQs that the driver leaves unread */
+	uint64_t cqs_looked_at; /* time of the last notify_unread_cqs() that checked CQs */
 	union pv_request deferred_command; /* waits until the HCA is prepared */
 	struct pv_slots slots;
 	struct pv_event_ring async;

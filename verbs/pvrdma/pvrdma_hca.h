@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The HCA of the host (struct pvrdma_hca). The engine gets it when the device is active, is not
- * paused, may access memory, and one of the machine's GIDs is the HCA's. It keeps the HCA until one
- * of the first three conditions fails. The HCA executes queue pairs of the machine's programs;
- * those of the machine's kernel are the engine's.
+ * The HCA of the host (struct pvrdma_hca). The engine gets the HCA when the device is active, is
+ * not paused, may access memory, and one of the machine's GIDs is the HCA's. The engine keeps the
+ * HCA until one of the first three conditions fails. The HCA executes queue pairs of the machine's
+ * programs; those of the machine's kernel are the engine's.
  */
 #ifndef URXE_PVRDMA_PVRDMA_HCA_H
 #define URXE_PVRDMA_PVRDMA_HCA_H

@@ -135,7 +135,7 @@ static bool is_same_gid(const uint64_t a[2], const uint64_t b[2])
  * with it; PRESENT: urxe0 has all of them. */
 enum presence { GID_UNKNOWN, GID_LACKING, GID_PRESENT };
 
-/* A loopback address stands for any GID: rdma_cm chooses one. */
+/* A loopback address matches any GID, because rdma_cm chooses one. */
 static enum presence find_gid(const struct counterparts *c, const uint64_t gid[2])
 {
 	const bool any = is_loopback(gid);

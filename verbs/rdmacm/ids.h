@@ -71,8 +71,8 @@ struct rdmacm_id *rdmacm_id_find_uid(struct rdmacm_file *file, uint64_t uid);
 struct rdmacm_id *rdmacm_id_find_kernel(struct rdmacm_file *file, uint32_t kernel_id);
 /* The ID that has joined the group of that number at the kernel. NULL: the file has none. */
 struct rdmacm_id *rdmacm_id_find_group(struct rdmacm_file *file, uint32_t number);
-/* Adds a group to the ID's. Its number, which the kernel tells later, is set by the caller. NULL:
- * no memory. */
+/* Adds a group to those of the ID. The caller sets group->number, which the kernel chooses later.
+ * NULL: no memory. */
 struct rdmacm_group *rdmacm_group_add(struct rdmacm_id *id);
 /* Frees the group of that number; no effect if the ID has none. */
 void rdmacm_group_remove(struct rdmacm_id *id, uint32_t number);

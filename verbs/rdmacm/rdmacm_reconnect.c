@@ -16,7 +16,7 @@
 #include "process/run_dir.h"
 #include "rdmacm/daemon_socket.h"
 
-/* Once the main thread has ended: interval of checks whether it was the program's last one, ms. */
+/* Once the main thread has ended: interval of checks whether the program has other threads, ms. */
 #define LAST_THREAD_MS 20
 
 /* These change only under rdmacm_files_lock. While any file is watched, the thread, its epoll set

@@ -535,7 +535,8 @@ static int set_daemon_option(struct rdmacm_file *file, struct rdmacm_request *re
 	return rc;
 }
 
-/* Where the kernel has no rdma_cm, the ID's first address makes it one of the daemon. */
+/* Runs a command of an open ID where the kernel has no rdma_cm. The command that gives the ID its
+ * first address makes the ID the daemon's. */
 static int run_without_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
 			      struct rdmacm_response *response, struct rdmacm_id *id)
 {

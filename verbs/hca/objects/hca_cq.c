@@ -78,8 +78,8 @@ void hca_cq_put(struct hca_cq *cq)
 		end_cq(cq);
 }
 
-/* The engine has destroyed its CQ: destroys the HCA's. Queue pairs that another thread is
- * destroying may still exist at the HCA. Then its CQ ends after the last of them (hca_cq_put). */
+/* The engine has destroyed its CQ: destroys the HCA's CQ, now or, if it still has users, after the
+ * last of them (hca_cq_put). Users are queue pairs that another thread destroys, and resizes. */
 void hca_cq_destroy(void *hca_cq)
 {
 	struct hca_cq *cq = hca_cq;
@@ -222,9 +222,9 @@ static void make_busy(struct hca_cq *cq)
 	LIST_INSERT_HEAD(&cq->hca->busy_cqs, cq, busy_link);
 }
 
-/* Notes n requests that are to complete in the CQ, so that it is polled. If the HCA was detached
- * while it made a queue pair, cq->cq is NULL: the CQ is not polled, and ends with that queue pair.
- */
+/* Notes n requests that are to complete in the CQ, so that it is polled. cq->cq is NULL if the HCA
+ * was detached while a queue pair was being made: then the CQ is not polled, and ends with the
+ * queue pair. */
 void hca_cq_expect(struct hca_cq *cq, uint32_t n)
 {
 	cq->outstanding += n;

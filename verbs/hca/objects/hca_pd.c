@@ -145,7 +145,7 @@ void hca_pd_run(struct hca_pd *pd)
 }
 
 /* Adds the domain, or discards it: if the HCA has refused it or was detached, or if a call for an
- * object of the PD has made one meanwhile. */
+ * object of the PD has made a domain meanwhile. */
 void hca_pd_add(struct hca_pd *pd)
 {
 	if (!pd->pd || !pd->hca->dev || hca_pd_find(pd->hca, pd->number)) {

@@ -106,8 +106,8 @@ void hca_srq_put(struct hca_srq *srq)
 		end_srq(srq);
 }
 
-/* The engine has destroyed its queue: destroys the HCA's, now or after its last queue pair or call
- * (hca_srq_put). */
+/* The engine has destroyed its SRQ: destroys the HCA's SRQ, now or, if queue pairs or calls use it,
+ * after the last of them (hca_srq_put). */
 void hca_srq_destroy(void *hca_srq)
 {
 	struct hca_srq *srq = hca_srq;

@@ -95,7 +95,7 @@ static int compare_addresses(const void *a, const void *b)
 /* Passes over all objects only once, even if the range has many regions of guest memory. */
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size)
 {
-	/* UINT64_MAX stands for all memory, which has one byte more. */
+	/* UINT64_MAX means all memory: no uint64_t can hold its size, 2^64 bytes. */
 	const uint64_t last = size == UINT64_MAX ? UINT64_MAX : addr + (size - 1);
 	struct pv_removed removed = {.all = true};
 	const struct vnic_guest_region *regions;

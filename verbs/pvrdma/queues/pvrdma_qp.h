@@ -20,10 +20,10 @@ int pv_qp_open(struct pvrdma *dev, const struct pv_qp_objects *objects,
 void pv_qp_close(struct pv_qp *qp);
 /*
  * Modifies the QP by urxe_qp_modify, whose errors it returns. Before, tells the owner the peer of a
- * connection, and has the HCA prepared for it: -EINPROGRESS until it is, or an error of
- * pvrdma_hca.prepare. Before a change to RESET or to the error state, the QP acknowledges the
- * requests that have arrived (pv_frames_stage_acks). If the new state is RESET, empties the rings;
- * if the new state allows requests, posts those in the rings.
+ * connection, and has the HCA prepared for the connection: -EINPROGRESS until the HCA is prepared,
+ * or an error of pvrdma_hca.prepare. Before a change to RESET or to the error state, the QP
+ * acknowledges the requests that have arrived (pv_frames_stage_acks). If the new state is RESET,
+ * empties the rings; if the new state allows requests, posts those in the rings.
  */
 int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
 /* If the QP's rings use these bytes of guest memory, the QP fails, and never accesses the rings

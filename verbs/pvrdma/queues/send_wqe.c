@@ -30,8 +30,8 @@ static uint8_t engine_opcode(uint32_t opcode)
 	return opcode < sizeof(opcodes) ? opcodes[opcode] : NO_OPCODE;
 }
 
-/* Flags with the same values in both interfaces. Data of requests is never inline: the device
- * offers none, and the provider passes segments in spite of the flag. */
+/* Flags with the same values in PVRDMA and in the engine. Data of requests is never inline: the
+ * device offers no inline data, and the provider passes segments in spite of the flag. */
 #define SEND_FLAGS ((uint32_t)(URXE_SEND_FENCE | URXE_SEND_SIGNALED | URXE_SEND_SOLICITED))
 
 uint32_t pv_send_wqe_size(uint32_t max_sge)
