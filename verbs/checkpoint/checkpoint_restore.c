@@ -134,8 +134,8 @@ static int attach_restored_adapter(struct rebuilt *r)
 /* --- Peers of this host. */
 
 /*
- * Requests the inboxes of the peers of all connected queue pairs. Otherwise the transition to RTR
- * requests them. Copies to processes of this host need inboxes; frames go by the switch without.
+ * Requests the inboxes of the peers of all connected queue pairs, as the transition to RTR does.
+ * Copies to processes of this host need inboxes; without an inbox, frames go by the switch.
  */
 static void request_inboxes(const struct image *image)
 {
@@ -224,7 +224,7 @@ int restore_process(int fd)
 
 	if (adapter.dev)
 		return explain_busy();
-	/* The restoration adds descriptors to the table of process/emulated_fd.c. */
+	/* Prepares for descriptors in the table of process/emulated_fd.c, and for forks. */
 	adapter_enable_fork_handlers();
 	fd_set_owner();
 	rc = crc_load();

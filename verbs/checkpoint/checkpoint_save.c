@@ -399,7 +399,7 @@ static bool descriptor_record(const struct process_save *save, int fd, struct de
 		.cloexec = flags & FD_CLOEXEC,
 		.nonblock = status & O_NONBLOCK,
 	};
-	/* A raw system call has closed the descriptor. */
+	/* The program has closed the descriptor by a raw system call. */
 	if (!object || flags < 0 || status < 0)
 		return false;
 	if (object->kind == FD_UVERBS) {

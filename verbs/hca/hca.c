@@ -101,8 +101,7 @@ static int read_mtu(struct hca *hca)
 	return hca_verbs_error(rc);
 }
 
-/* Lets the owner replace a descriptor in one of libibverbs' structures, where providers read it for
- * each call. */
+/* Lets the owner replace *fd in a structure of libibverbs. Providers read *fd for each call. */
 static void place_fd(const struct hca *hca, int *fd)
 {
 	if (hca->owner->place_fd)

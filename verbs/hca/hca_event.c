@@ -6,8 +6,7 @@
 #include "objects/hca_qp.h"
 #include "objects/hca_srq.h"
 
-/* Events that one call handles at most: an HCA that raises events without end must not keep the
- * calling thread. */
+/* Limit for one call: an HCA that raises events without end must not keep the thread. */
 #define EVENTS_MAX 64
 /* Calls of hca_poll() before an asynchronous event, so that peers that send without end do not
  * delay the event for ever. */

@@ -174,8 +174,7 @@ bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes)
 	return !dev->hca_attached || (used <= most && more <= most - used);
 }
 
-/* Returns max_mr: the number of one-page regions that pv_hca_has_room() permits for the machine's
- * present memory, but at least PV_HCA_LEAST_REGIONS, because the driver reads max_mr only once. */
+/* Returns the limit of max_mr (pv_hca_limit). The driver reads max_mr only once. */
 static uint32_t most_regions(const struct pvrdma *dev)
 {
 	const uint64_t n =

@@ -58,7 +58,7 @@ static void skip_cancelled(struct rdmacm_file *file)
 	}
 }
 
-/* Skips events that came again after a restart of the daemon. */
+/* After a restart of the daemon, events may come again: `sequence` is at most file->fetched. */
 int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *packet)
 {
 	ssize_t n;

@@ -92,8 +92,7 @@ struct rdmacm_group *rdmacm_group_add(struct rdmacm_id *id)
 	return group;
 }
 
-/* Returns the place of the pointer to the group of that number. The pointer is NULL if the ID has
- * no such group. */
+/* Returns the address of the pointer to the group; the pointer is NULL if there is none. */
 static struct rdmacm_group **find_group(struct rdmacm_id *id, uint32_t number)
 {
 	struct rdmacm_group **at = &id->groups;

@@ -685,8 +685,7 @@ static int listen_at_daemon(struct rdmacm_file *file, struct rdmacm_request *req
 	return rc ? rc : rdmacm_daemon_run(file, request, response);
 }
 
-/* Has the owner of the ID listen, and then the other one of daemon and kernel. Returns the owner's
- * result. */
+/* Has the ID's owner listen, then the other of daemon and kernel. Returns the owner's result. */
 static int listen_owned(struct rdmacm_file *file, struct rdmacm_request *request,
 			struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {

@@ -165,8 +165,7 @@ static struct hca_ah *find_ah(struct hca *hca, const struct hca_pd *pd,
 	const int sgid_index = hca_gid_index(hca, path->sgid_index);
 	struct hca_ah *ah;
 
-	/* A handle that was made before the source GID moved within the HCA's table has the old
-	 * index, so it is not used. */
+	/* If the source GID has moved within the HCA's table, older handles have its old index. */
 	LIST_FOREACH(ah, bucket_of(hca, path), bucket_link)
 	if (!ah->replaced && ah->pd == pd && ah->sgid_index == sgid_index &&
 	    hca_is_same_path(&ah->path, path))

@@ -222,9 +222,8 @@ static void make_busy(struct hca_cq *cq)
 	LIST_INSERT_HEAD(&cq->hca->busy_cqs, cq, busy_link);
 }
 
-/* Notes n requests that are to complete in the CQ, so that it is polled. cq->cq is NULL if the HCA
- * was detached while a queue pair was being made: then the CQ is not polled, and ends with the
- * queue pair. */
+/* cq->cq is NULL if the HCA was detached while a queue pair was being made. Then the CQ is not
+ * polled, and ends with the queue pair. */
 void hca_cq_expect(struct hca_cq *cq, uint32_t n)
 {
 	cq->outstanding += n;
@@ -232,8 +231,7 @@ void hca_cq_expect(struct hca_cq *cq, uint32_t n)
 		make_busy(cq);
 }
 
-/* Passes a completion event to the engine. During a resize no thread polls the CQ, so
- * hca_cqs_catch_up() passes the event later. */
+/* During a resize no thread polls the CQ, so hca_cqs_catch_up() passes the event afterwards. */
 void hca_cq_event(struct hca_cq *cq)
 {
 	if (!cq->cq)

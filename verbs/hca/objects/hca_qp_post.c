@@ -81,8 +81,7 @@ static uint32_t post_batch(struct hca_qp *qp, const struct urxe_send_wr *wrs, ui
 
 	if (!described)
 		return 0;
-	/* Some providers ring the doorbell by write(2), a cancellation point. This thread must not
-	 * end there, because it has adapter.lock. */
+	/* Some providers ring by write(2), a cancellation point, but this thread has the lock. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = ibv_post_send(qp->ibv, list, &bad);
 	pthread_setcancelstate(cancel, NULL);

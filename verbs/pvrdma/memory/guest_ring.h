@@ -65,8 +65,8 @@ static inline uint8_t *pv_ring_slot(const struct pv_ring *ring, uint32_t index)
 	return ring->pages[offset >> PV_PAGE_SHIFT] + (offset & (PV_PAGE - 1));
 }
 
-/* Call it after an access to a slot. False: the slot's page is lost, so the access read zeros
- * (vnic_guest_memory_catch_faults). */
+/* Call it after an access to a slot. False: the slot's page is lost (vnic/guest_memory.h), and the
+ * access may have read zeros. */
 static inline bool pv_ring_slot_is_intact(const struct pv_ring *ring, const uint8_t *slot)
 {
 	return vnic_guest_memory_is_intact(ring->memory, slot, ring->slot_size);

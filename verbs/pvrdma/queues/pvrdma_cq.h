@@ -20,8 +20,7 @@ void pv_cq_memory_removed(struct pv_cq *cq, const struct pv_removed *removed);
  * if a notification became due since the engine's CQ was armed. */
 bool pv_cq_complete(void *ctx, const struct urxe_wc *wc);
 void pv_cq_comp_event(void *ctx);
-/* Makes a notification due, for pv_cq_notify_due, unless one is due already, or the driver only
- * polls the CQ. */
+/* Makes a notification due, unless one is due already or the driver only polls the CQ. */
 void pv_cq_notify_later(struct pv_cq *cq);
 
 /*
