@@ -3,7 +3,7 @@
  * Replaces, in answers and events of the kernel's rdma_cm, the HCA that backs urxe0 by urxe0: node
  * GUID and device index, port number, and indices in the tables of GIDs and P_Keys. So librdmacm
  * gives the program the context of urxe0. The daemon writes VNIC_HCA_FILE, which maps the tables.
- * The kernel needs no change for queue pairs, because it knows them only by the program's QPNs.
+ * QPNs need no replacement: the kernel's rdma_cm takes any number that the program gives.
  *
  * The first answer that names the device of an ID decides for the whole life of the ID: its device
  * is urxe0 if the HCA's port is the one that backs urxe0, and urxe0 has the source GID of the ID.

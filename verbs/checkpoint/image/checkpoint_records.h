@@ -51,7 +51,7 @@ struct process_record {
 	uint32_t page_size;
 	uint32_t last_pd; /* adapter.last_pd */
 	uint32_t n_blocks;
-	uint32_t blocks[VNIC_LEASES_MAX]; /* first QPNs, in the order in which they were leased */
+	uint32_t blocks[VNIC_LEASES_MAX]; /* first QPN of each block, in the order of the leases */
 	/* Of the port: GID table, link MTU, and whether it was active. */
 	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
 	uint16_t link_mtu;

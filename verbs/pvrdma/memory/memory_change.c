@@ -92,7 +92,7 @@ static int compare_addresses(const void *a, const void *b)
 	return (first > second) - (first < second);
 }
 
-/* Passes over all objects only once, even if the range has many regions of guest memory. */
+/* Passes over all objects once, not once for each region of guest memory in the range. */
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size)
 {
 	/* UINT64_MAX means all memory: no uint64_t can hold its size, 2^64 bytes. */

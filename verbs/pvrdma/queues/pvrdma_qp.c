@@ -74,7 +74,8 @@ static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
 		owner->free_qpn(owner->ctx, qpn);
 }
 
-/* The most QPNs in use that create_with_own_number() replaces for one QP, before it fails. */
+/* The most QPNs from the owner that create_with_own_number() replaces for one QP, because queue
+ * pairs of the HCA have them. */
 #define MAX_HELD 16
 
 /*
