@@ -7,7 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's structures, without libcap: the sets are two words of 32 bits. */
+/* Arguments of capget(2) and capset(2), which urxed calls without libcap. The kernel splits each
+ * set of 64 bits into two words of 32 bits. */
 struct sets {
 	struct __user_cap_header_struct header;
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];

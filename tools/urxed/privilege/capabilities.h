@@ -10,7 +10,7 @@
 
 #define CAPABILITY(number) (UINT64_C(1) << (number))
 
-/* The permitted set of this thread; 0 also if the kernel does not tell it. */
+/* Returns the permitted set of the calling thread; 0 if capget(2) fails. */
 uint64_t capabilities_get(void);
 /*
  * Drops all capabilities of this thread that are not in `keep`; the inheritable and the ambient set

@@ -20,20 +20,22 @@
 /* Least time between two starts of the helper. */
 #define RESTART_NS NS_PER_SEC
 
-/* One object for the daemon, because many of its files close sockets of programs. */
+/* One static object, because many of the daemon's files close sockets of programs. */
 static struct {
 	struct helper helper;
-	int epoll_fd;     /* has the helper's socket */
-	uint64_t started; /* when the helper was started */
+	int epoll_fd;     /* the set watches the helper's socket */
+	uint64_t started; /* time of the helper's last start, ns */
 	uint64_t count;
 	struct log_ratelimit log;
-	/* Sockets that the helper had no room for. */
+	/*
+	 * Sockets of which the helper has no copy yet, because its queue was full or it had ended.
+	 */
 	struct fd_guard_kept {
 		struct fd_guard_request request;
 		int socket;
 	} * kept;
 	uint32_t n_kept;
-	bool closed_unsent; /* the helper had no room for FD_GUARD_CLOSED */
+	bool closed_unsent; /* FD_GUARD_CLOSED is still to be sent: the helper's queue was full */
 } guard = {.helper.socket = -1, .epoll_fd = -1};
 
 /* --- The helper's life */
@@ -86,8 +88,11 @@ static int send_request(const struct fd_guard_request *request, int fd)
 	return unix_packet_send(guard.helper.socket, request, sizeof(*request), &fd, 1);
 }
 
-/* Passes a copy of a descriptor to the helper; starts another helper if it has ended. 0; -EAGAIN:
- * the last start was less than RESTART_NS ago, or the queue is full; or another errno value. */
+/*
+ * Passes a copy of a descriptor to the helper; starts another helper if the helper has ended.
+ * Returns 0; -EAGAIN: the last start was less than RESTART_NS ago, or the helper's queue is full;
+ * or another negative errno value.
+ */
 static int ask_helper(const struct fd_guard_request *request, int fd)
 {
 	int rc = send_request(request, fd);
@@ -105,14 +110,16 @@ static void keep_socket(const struct fd_guard_request *request, int socket)
 {
 	struct fd_guard_kept *more = realloc(guard.kept, (guard.n_kept + 1) * sizeof(*guard.kept));
 
-	/* Without memory the socket stays open for ever, which delays no process. */
+	/* Without memory, leaves the socket open for ever: that costs a descriptor, but delays no
+	 * process. */
 	if (!more)
 		return;
 	guard.kept = more;
 	guard.kept[guard.n_kept++] = (struct fd_guard_kept){*request, socket};
 }
 
-/* Tells the helper that this process has closed its copies of all sockets that the helper has. */
+/* Tells the helper that the daemon has closed its own copies of all sockets that it passed to the
+ * helper. */
 static void send_closed(void)
 {
 	const struct fd_guard_request request = {.job = FD_GUARD_CLOSED};
@@ -120,7 +127,7 @@ static void send_closed(void)
 
 	if (guard.helper.socket >= 0)
 		rc = unix_packet_send(guard.helper.socket, &request, sizeof(request), NULL, 0);
-	/* A helper that has ended had no job left. */
+	/* A helper that has ended cannot use the message, and its successor starts without jobs. */
 	guard.closed_unsent = rc && rc != -EPIPE && rc != -ECONNRESET;
 }
 
@@ -133,14 +140,14 @@ static void pass_kept(void)
 
 		if (ask_helper(&last->request, last->socket))
 			return;
-		/* The helper's queue has a copy. */
+		/* The message in the helper's queue holds a copy. */
 		close(last->socket);
 		send_closed();
 		guard.n_kept--;
 	}
 }
 
-/* The user of the process at the other end. */
+/* Returns the uid of the process at the other end of the socket. */
 static uint32_t peer_user(int socket)
 {
 	struct ucred peer;
@@ -149,7 +156,7 @@ static uint32_t peer_user(int socket)
 	return peer.uid;
 }
 
-/* Makes the helper close the socket, so that this call never waits. */
+/* Passes the socket to the helper, which closes it, so that the daemon never waits. */
 static void pass_socket(int socket)
 {
 	const struct fd_guard_request request = {.job = FD_GUARD_CLOSE, .user = peer_user(socket)};
@@ -180,13 +187,13 @@ void fd_guard_close_listener(int socket)
 {
 	int fd;
 
-	/* No connection comes after this. */
+	/* After shutdown(2) the kernel accepts no further connection. */
 	shutdown(socket, SHUT_RDWR);
 	while ((fd = accept4(socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0 ||
 	       errno == EINTR || errno == ECONNABORTED)
 		if (fd >= 0)
 			fd_guard_close(fd);
-	/* EINVAL or EAGAIN: no connection is left. */
+	/* EINVAL or EAGAIN: the backlog is empty, so close(2) cannot wait. */
 	if (errno == EINVAL || errno == EAGAIN)
 		close(socket);
 	else
@@ -214,7 +221,9 @@ int fd_guard_check_inbox(uint64_t token, uid_t user)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
 	rc = ask_helper(&request, ends[1]);
-	/* No process has the other end yet, so the queue of this one is empty. */
+	/*
+	 * No program has ends[0] yet, so the queue of ends[1] is empty, and close(2) cannot wait.
+	 */
 	close(ends[1]);
 	if (!rc)
 		return ends[0];
@@ -227,10 +236,8 @@ int fd_guard_fd(void)
 	return guard.epoll_fd;
 }
 
-/*
- * False: the daemon had no numbers for all descriptors. The kernel installs as many as it can; this
- * function closes those.
- */
+/* Returns false if the daemon had no free descriptor numbers for all descriptors of the message.
+ * The kernel then installs as many as it can, and this function closes those. */
 static bool has_all(const int fds[VNIC_INBOX_FDS])
 {
 	if (fds[VNIC_INBOX_FDS - 1] >= 0)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Each socket goes to a worker process of its own, which ends after its job: closing the socket, or
- * a descriptor from its queue, may block the worker for any time. This process never closes the
- * last copy of a socket, and receives nothing from these sockets. A user with WORKERS_PER_USER
- * blocked workers gets no further one: the user's sockets wait, in a queue of their own. All
- * sockets that wait together need fewer descriptors than this process may have, and the kernel
- * limits the descriptors that a user has in queues.
+ * The master process gives each socket to a forked worker, which ends after its one job: to close
+ * the socket, or a descriptor from its queue, may block the worker for any time. The master never
+ * closes the last copy of a socket, and receives nothing from these sockets. If WORKERS_PER_USER
+ * workers of a user are blocked, the user's further sockets wait in a queue of that user. The
+ * master's descriptor limit has room for all sockets that wait, and the kernel limits the
+ * descriptors that a user has in queues.
  *
- * The daemon may have threads when it forks this process, so the memory comes from mmap(2).
+ * The daemon may have threads when it forks the master, so the memory comes from mmap(2): a thread
+ * may hold the lock of malloc(3).
  */
 #include "urxed/privilege/fd_guard_process.h"
 
@@ -32,25 +33,25 @@
 
 #define WORKERS          256
 #define WORKERS_PER_USER 8
-/* Descriptors of this process that belong to no job. */
+/* Descriptors of the master that belong to no job. */
 #define OTHER_FDS 16
 #define JOBS_MAX  (1u << 20)
 #define NO_JOB    UINT32_MAX
-/* How long a program may take to send the descriptors of its inbox. */
+/* Time that a program has to send the descriptors of its inbox. */
 #define SEND_MS  5000
 #define RETRY_MS 100
 
 struct job {
 	struct fd_guard_request request;
 	int socket;
-	uint64_t number; /* in the order of arrival */
+	uint64_t number; /* jobs are numbered in the order of arrival */
 	uint32_t next; /* index of the next job of the user, or of the next unused one; or NO_JOB */
 };
 
-/* A user with jobs or workers. */
+/* A user for whom jobs wait or workers run. */
 struct user {
 	uint32_t id;
-	uint32_t first, last; /* indices of the jobs that wait; NO_JOB: none waits */
+	uint32_t first, last; /* indices of the jobs that wait; NO_JOB = none waits */
 	uint32_t n_workers;
 };
 
@@ -61,13 +62,13 @@ struct worker {
 
 static struct {
 	struct job *jobs;
-	uint32_t room;   /* for jobs */
+	uint32_t room;   /* number of jobs that fit */
 	uint32_t fresh;  /* jobs from this index on were never used: their pages cost no memory */
-	uint32_t unused; /* index of the first job that was used and is no more; or NO_JOB */
+	uint32_t unused; /* index of the first job that was used and is free again; or NO_JOB */
 	uint32_t n_jobs;
-	uint64_t arrived;   /* jobs so far */
+	uint64_t arrived;   /* number of jobs that have arrived so far */
 	uint64_t closed;    /* number of the first job that came after the last FD_GUARD_CLOSED */
-	struct user *users; /* in any order; room for one per job and worker */
+	struct user *users; /* in any order; room for one user per job and worker */
 	uint32_t n_users;
 	struct worker workers[WORKERS];
 	uint32_t n_workers;
@@ -77,8 +78,8 @@ static struct {
 /* --- The worker */
 
 /*
- * Receives an inbox's descriptors, and passes them on to the daemon if the daemon can map and close
- * them without a wait. Returns 0 or a negative errno value, which the program gets.
+ * Receives an inbox's descriptors, and passes them to the daemon if the daemon can map and close
+ * them without waiting. Returns 0 or a negative errno value, which the worker sends to the program.
  */
 static int check_inbox(const struct job *job)
 {
@@ -99,10 +100,8 @@ static int check_inbox(const struct job *job)
 	return rc;
 }
 
-/*
- * Does the job and exits, which closes the job's socket with the descriptors in its queue. `master`
- * is a socket to the master process.
- */
+/* Does the job and exits; the exit closes the job's socket and the descriptors in its queue.
+ * `master` is a socket to the master process. */
 static _Noreturn void run_worker(const struct job *job, int master)
 {
 	struct vnic_attach_inbox answer = {.type = VNIC_ATTACH_INBOX};
@@ -110,13 +109,15 @@ static _Noreturn void run_worker(const struct job *job, int master)
 	int low = job->socket < master ? job->socket : master;
 	int high = job->socket < master ? master : job->socket;
 
-	/* Other programs' sockets: the master has copies, so that this closes no last one. */
+	/* Closes other programs' sockets. The master still has copies, so none of these closes can
+	 * block. */
 	if (low > HELPER_SOCKET + 1)
 		close_range(HELPER_SOCKET + 1, (unsigned int)low - 1, 0);
 	if (high > low + 1)
 		close_range((unsigned int)low + 1, (unsigned int)high - 1, 0);
 	close_range((unsigned int)high + 1, ~0u, 0);
-	/* The end of this socket says that the master has closed its copy of the job's socket. */
+	/* The write says that this worker holds its copy of the job's socket. The read ends when
+	 * the master has closed the master's copy. */
 	if (write(master, &byte, 1) == 1)
 		(void)!read(master, &byte, 1);
 	if (job->request.job == FD_GUARD_CHECK) {
@@ -157,7 +158,7 @@ static bool has_room(void)
 	return process.unused != NO_JOB || process.fresh < process.room;
 }
 
-/* Returns the index of the job that append_job adds next; there is room. */
+/* Returns the index that append_job will use for the next job. The caller has called has_room. */
 static uint32_t next_job(void)
 {
 	return process.unused != NO_JOB ? process.unused : process.fresh;
@@ -182,7 +183,7 @@ static struct user *find_or_add_user(uint32_t id)
 	return user;
 }
 
-/* Makes the job at next_job the last one of its user. */
+/* Appends the job at index next_job() to its user's queue. */
 static void append_job(void)
 {
 	const uint32_t index = next_job();
@@ -219,8 +220,8 @@ static bool can_start(const struct user *user)
 {
 	const struct job *job = &process.jobs[user->first];
 
-	/* A worker must not leave the last copy of a socket to the daemon, whose close would wait.
-	 */
+	/* Until the daemon has closed its copy of the socket, the worker must not close: the
+	 * daemon's copy would be the last one, and the daemon's close would wait. */
 	if (job->request.job == FD_GUARD_CLOSE && job->number >= process.closed)
 		return false;
 	return user->n_workers < WORKERS_PER_USER && process.n_workers < WORKERS &&
@@ -229,8 +230,8 @@ static bool can_start(const struct user *user)
 
 /*
  * Forks a worker for the job, waits until the worker holds its copy of the job's socket, and closes
- * this process's copy. False: no worker holds the socket, because memory or a process was lacking,
- * or the worker has ended; the job stays, and is tried again.
+ * the master's copy. Returns false if fork(2) or socketpair(2) failed, or if the worker ended
+ * before it held the socket; the job stays in the queue, and the master tries again later.
  */
 static bool start_worker(const struct job *job)
 {
@@ -245,7 +246,7 @@ static bool start_worker(const struct job *job)
 	if (!pid)
 		run_worker(job, ends[1]);
 	close(ends[1]);
-	/* A worker that ended before has no copy of the socket, so the job is tried again. */
+	/* If read returns 0, the worker ended before it held a copy of the socket. */
 	started = pid > 0 && read(ends[0], &byte, 1) == 1;
 	if (started) {
 		close(job->socket);
@@ -296,8 +297,8 @@ static void reap_workers(void)
 				remove_worker(i);
 }
 
-/* Receives a job from the daemon, and appends it to those of its user, or handles FD_GUARD_CLOSED.
- * False: the daemon has ended. */
+/* Receives a job from the daemon and appends it to its user's queue, or handles FD_GUARD_CLOSED.
+ * Returns false if the daemon has ended. */
 static bool receive_job(void)
 {
 	struct job *job = &process.jobs[next_job()];
@@ -323,9 +324,11 @@ void fd_guard_process(void)
 	if (!make_fd_room())
 		return;
 	for (;;) {
-		/* Without room the daemon has to keep its sockets. */
+		/*
+		 * While there is no room for jobs, the daemon keeps its sockets (fd_guard.c: kept).
+		 */
 		fds[0].events = has_room() ? POLLIN : 0;
-		/* A job whose worker could not be forked is tried again. */
+		/* Wakes after RETRY_MS to try again jobs for which fork(2) failed. */
 		if (poll(fds, 2, process.n_jobs ? RETRY_MS : -1) < 0 && errno != EINTR)
 			return;
 		if (fds[1].revents)

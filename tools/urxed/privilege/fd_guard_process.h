@@ -6,21 +6,21 @@
 #include <stdint.h>
 
 enum fd_guard_job {
-	FD_GUARD_CLOSE = 1, /* after the next FD_GUARD_CLOSED: close the socket */
+	FD_GUARD_CLOSE = 1, /* close the socket, but only after the next FD_GUARD_CLOSED */
 	FD_GUARD_CHECK,     /* receive an inbox's descriptors from the socket, and check them */
-	/* Without a socket: the daemon has closed its copies of the sockets of all earlier
-	 * FD_GUARD_CLOSE, so its copies were not the last ones. */
+	/* Without a socket: the daemon has closed its own copies of the sockets of all earlier
+	 * FD_GUARD_CLOSE, so the helper's workers have the last copies. */
 	FD_GUARD_CLOSED,
 };
 
-/* From the daemon, with one socket unless `job` says otherwise. */
+/* A message from the daemon to the helper, with one socket unless `job` says otherwise. */
 struct fd_guard_request {
 	uint32_t job;
 	uint32_t user; /* uid of the program at the other end of the socket; 0 without a socket */
 	uint64_t token;
 };
 
-/* To the daemon, with the descriptors of an inbox. */
+/* A message from the helper to the daemon, with the descriptors of a checked inbox. */
 struct fd_guard_result {
 	uint64_t token;
 };

@@ -12,10 +12,10 @@
 #include "urxed/privilege/syscall_filter.h"
 
 /*
- * Leaves the helper `socket` as HELPER_SOCKET, and /dev/null as descriptors 0 to 2. A helper that
- * kept the daemon's standard error would keep the reader of that pipe from seeing the daemon's end.
- * dup2 clears close-on-exec, which does not matter: only vhost_spawner.c starts programs, and it
- * closes or replaces all descriptors in them.
+ * Leaves the helper `socket` as HELPER_SOCKET, and /dev/null as descriptors 0 to 2. If the helper
+ * kept the daemon's standard error, and that is a pipe, the pipe's reader would not see the
+ * daemon's end. dup2 clears close-on-exec, which does no harm: only vhost_spawner.c starts
+ * programs, and it closes or replaces all descriptors in them.
  */
 static void keep_one_socket(int socket)
 {
@@ -38,7 +38,8 @@ static void begin_helper(int socket, const char *name)
 	keep_one_socket(socket);
 }
 
-/* Returns 1 in the helper, whose end of the socket is *socket; in the daemon as helper_start. */
+/* Forks. Returns 1 in the helper, where *socket is the helper's end of the socket. Returns in the
+ * daemon as helper_start. */
 static int fork_helper(struct helper *h, int *socket)
 {
 	int ends[2], rc = 0;
@@ -86,7 +87,7 @@ int helper_start_unfiltered(struct helper *h, const char *name, void (*run)(void
 
 bool helper_ended(struct helper *h)
 {
-	/* Not 0 also if another function of the daemon has waited for the process. */
+	/* waitpid(2) also fails if other code of the daemon has already reaped the process. */
 	if (h->pid && waitpid(h->pid, NULL, WNOHANG))
 		h->pid = 0;
 	return !h->pid;

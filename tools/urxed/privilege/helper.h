@@ -20,8 +20,8 @@ struct helper {
 };
 
 /*
- * Forks a helper, which calls `run` and then exits. Of its capabilities it keeps those in
- * `capabilities`, bits 1 << CAP_..., and its system calls are filtered (syscall_filter.h); `name`
+ * Forks a helper, which calls `run` and then exits. The helper keeps only the capabilities in
+ * `capabilities`, bits 1 << CAP_..., and its system calls are filtered (syscall_filter.h). `name`
  * has at most 15 characters. If the daemon has threads already, `run` calls only functions that
  * signal handlers may call. Returns 0 or a negative errno value.
  */
@@ -32,14 +32,13 @@ int helper_start(struct helper *h, const char *name, uint64_t capabilities, void
  */
 int helper_start_unfiltered(struct helper *h, const char *name, void (*run)(void));
 /*
- * True: the helper's process has ended, or was never started. Processes that the helper has forked
- * may still have its end of the socket, so what the daemon sends is perhaps received by no process.
+ * Returns true if the helper's process has ended or was never started. Processes that the helper
+ * has forked may still hold its end of the socket, so a send to the helper may succeed although no
+ * process will receive the message.
  */
 bool helper_ended(struct helper *h);
-/*
- * Closes the socket, and does not wait for the helper, which then ends. Does nothing without a
- * helper.
- */
+/* Closes the socket, after which the helper ends; does not wait for that. Does nothing if there is
+ * no helper. */
 void helper_stop(struct helper *h);
 
 #endif

@@ -17,16 +17,17 @@
 #include "urxed/privilege/helper.h"
 
 /*
- * How long the daemon waits. The kernel answers the helper from its own data, so only a helper that
- * is stopped or gets no processor takes longer. After the first such answer the daemon waits only
- * SLOW_ANSWER_MS, and asks nothing for SLOW_PAUSE_NS after an answer that was late again, because
- * its thread forwards frames. While an answer is outstanding, it asks nothing and does not wait.
+ * Limits how long the daemon's thread, which also forwards frames, waits for an answer. The kernel
+ * answers the helper from its own data, so an answer takes longer only if the helper is stopped or
+ * gets no processor. The first question waits up to ANSWER_MS. After one late answer the daemon
+ * waits only SLOW_ANSWER_MS per question, and after each further late answer it asks nothing for
+ * SLOW_PAUSE_NS. While an answer is outstanding, the daemon asks nothing and does not wait.
  */
 #define ANSWER_MS      1000
 #define SLOW_ANSWER_MS 100
 #define SLOW_PAUSE_NS  NS_PER_SEC
 
-/* Pause of the helper after an answer that the kernel had no memory for. */
+/* Pause of the helper before it sends an answer again for which the kernel had no memory. */
 #define SEND_AGAIN_US 10000
 
 struct question {
@@ -40,10 +41,10 @@ struct answer {
 };
 
 static struct helper helper = {.socket = -1};
-static bool helper_lost; /* the helper has ended; the daemon itself has no right to look any more */
+static bool helper_lost; /* the helper has ended, and the daemon lacks the right to look */
 static bool is_slow;     /* an answer has once not come within ANSWER_MS */
 static uint32_t asked;   /* number of the last question */
-static uint64_t ask_at;  /* ns; no question before */
+static uint64_t ask_at;  /* no question before this time, ns */
 static struct answer last;
 
 static bool has_peer_ended(int error)
@@ -51,7 +52,8 @@ static bool has_peer_ended(int error)
 	return error == EPIPE || error == ECONNRESET;
 }
 
-/* The daemon asks nothing before it has the answer. False: the daemon has ended. */
+/* Sends until the kernel accepts the answer: the daemon asks nothing else before it has the answer.
+ * Returns false if the daemon has ended. */
 static bool send_answer(const struct answer *answer)
 {
 	while (send(HELPER_SOCKET, answer, sizeof(*answer), MSG_NOSIGNAL) < 0) {
@@ -99,7 +101,8 @@ static void lose_namespace_helper(void)
 	helper_lost = true;
 }
 
-/* Waits for the answer to the last question up to `ms` milliseconds. True: it has come. */
+/* Waits up to `ms` milliseconds for the answer to the last question. Returns whether the answer has
+ * come. */
 static bool has_answer(int ms)
 {
 	struct pollfd pfd = {.fd = helper.socket, .events = POLLIN};
@@ -114,7 +117,8 @@ static bool has_answer(int ms)
 	return false;
 }
 
-/* The answer to the last question has not come in time, or cannot come any more. */
+/* Called if the answer to the last question has not come in time, or cannot come because the helper
+ * has ended. Returns the result of namespace_query. */
 static int answer_missing(void)
 {
 	if (helper_lost)

@@ -11,32 +11,30 @@
 #include "urxed/privilege/syscall_filter.h"
 #include "urxed/privilege/thread_call.h"
 
-/*
- * kernel_sync.h opens an uplink again when its interface returns or changes. Specifications that no
- * row names need nothing.
- */
+/* The capabilities with which kernel_sync.h opens an uplink again when its interface returns or
+ * changes. Uplinks that match no row need no capability. */
 static const struct {
 	const char *kind;
 	const char *option; /* only with this option; "" = always */
 	uint64_t capabilities;
 } rows[] = {
-	/* A packet socket; the interface's multicast, promiscuous mode, and VLANs. */
+	/* For a packet socket, and for the interface's multicast groups, promiscuous mode and
+	 * VLANs. */
 	{"af_packet:", "", CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN)},
-	/*
-	 * A packet socket and its settings, for ARP and ND; CAP_BPF, before Linux 5.8
-	 * CAP_SYS_ADMIN, for the XDP program and its map.
-	 */
+	/* For a packet socket for ARP and ND, and its settings. The XDP program and its map need
+	 * CAP_BPF, and before Linux 5.8 CAP_SYS_ADMIN. */
 	{"af_xdp:", "",
 	 CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_BPF) |
 		 CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_IPC_LOCK)},
 	{"tap:", "", CAPABILITY(CAP_NET_ADMIN)},
 	/*
-	 * Each datagram to a socket in another user's directory needs CAP_DAC_OVERRIDE; qemu:
-	 * without dgram uses vm_socket.h. The process of a vhost: port connects itself, and gets
-	 * its rights from vhost_spawner.h.
+	 * Each datagram to a socket in another user's directory needs CAP_DAC_OVERRIDE. Without the
+	 * option dgram, a qemu: port uses vm_socket.h instead. The process of a vhost: port
+	 * connects itself, with the rights that vhost_spawner.h gives to it.
 	 */
 	{"qemu:", ",dgram", CAPABILITY(CAP_DAC_OVERRIDE)},
-	/* Any driver of DPDK: hot plug and reset of PCI devices need what their start needs. */
+	/* For any driver of DPDK: hot plug and reset of PCI devices need the same capabilities as
+	 * their start. */
 	{"dpdk:", "", ~UINT64_C(0) & ~CAPABILITY(CAP_SYS_PTRACE)},
 };
 
@@ -70,7 +68,8 @@ int privilege_drop(uint64_t needed, char error[PRIVILEGE_ERROR])
 	int rc;
 
 	kept = needed;
-/* ThreadSanitizer delays signals of a thread until a system call of the thread returns. */
+/* ThreadSanitizer delays a thread's signals until one of the thread's system calls returns, so
+ * thread_call_all would time out. */
 #ifdef __SANITIZE_THREAD__
 	rc = keep_capabilities();
 #else

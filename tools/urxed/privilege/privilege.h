@@ -8,17 +8,15 @@
 
 #include <stdint.h>
 
-/*
- * The capabilities, as bits 1 << CAP_..., that the daemon needs to close uplinks of these n
- * specifications and to open them again.
- */
+/* Returns the capabilities, as bits 1 << CAP_..., that the daemon needs to close and reopen uplinks
+ * of these n specifications. */
 uint64_t privilege_needed(const char *const *uplinks, uint32_t n);
 
 #define PRIVILEGE_ERROR 256
 /*
- * Drops all capabilities but `needed` in all threads, makes it impossible to gain others by
- * execve(2), and filters the system calls (syscall_filter.h). Returns 0; or a negative errno value,
- * and `error` has one sentence.
+ * Drops all capabilities but `needed` in all threads, prevents that execve(2) adds others, and
+ * filters the system calls (syscall_filter.h). Returns 0; or a negative errno value, and `error`
+ * has one sentence.
  */
 int privilege_drop(uint64_t needed, char error[PRIVILEGE_ERROR]);
 

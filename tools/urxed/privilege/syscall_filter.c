@@ -14,7 +14,7 @@
 
 /* --- The list */
 
-/* Calls of the daemon, its helpers, libc, DPDK with its drivers, libbpf and libmnl. */
+/* The calls that the daemon, its helpers, libc, DPDK with its drivers, libbpf and libmnl make. */
 static const char *const allowed[] = {
 	/* Memory. mmap and mprotect have rules below. */
 	"brk",
@@ -203,7 +203,7 @@ static const char *const allowed[] = {
 	"bpf",
 };
 
-/* UNIX sockets of programs; uplinks and the kernel's network configuration. */
+/* For UNIX sockets of programs, for uplinks, and for the kernel's network configuration. */
 static const int families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_XDP};
 
 #define NAMESPACES                                                                    \
@@ -212,8 +212,8 @@ static const int families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET
 
 /* --- The rules */
 
-/* Allows the calls of the list; a name that this architecture does not have is skipped. This and
- * the next functions return 0 or a negative errno value. */
+/* Allows the calls of the list; skips a name that this architecture does not have. This function
+ * and the next ones return 0 or a negative errno value. */
 static int allow_names(scmp_filter_ctx filter)
 {
 	int rc = 0;
@@ -237,8 +237,8 @@ static int allow_families(scmp_filter_ctx filter)
 	return rc;
 }
 
-/* Allows mmap or mprotect (`number`) of memory that is not both writable and executable: no code is
- * written at run time. */
+/* Allows mmap or mprotect (`number`) only for memory that is not both writable and executable, so
+ * no code can be written at run time. */
 static int allow_protection(scmp_filter_ctx filter, int number)
 {
 	int rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
@@ -250,8 +250,8 @@ static int allow_protection(scmp_filter_ctx filter, int number)
 				  SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_WRITE | PROT_EXEC, PROT_EXEC));
 }
 
-/* Allows threads and forks, without new namespaces. libc falls back from clone3 to clone if told
- * ENOSYS. */
+/* Allows threads and forks, but no new namespaces. The flags of clone3 are in memory, where seccomp
+ * cannot check them, so clone3 fails with ENOSYS, after which libc calls clone. */
 static int allow_clone(scmp_filter_ctx filter)
 {
 	int rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
@@ -262,7 +262,8 @@ static int allow_clone(scmp_filter_ctx filter)
 
 static int load_filter(scmp_filter_ctx filter)
 {
-	/* TSYNC: DPDK's threads too. The search tree is for kernels before 5.11. */
+	/* TSYNC filters DPDK's threads, too. Kernels before 5.11 check a search tree faster than a
+	 * list. */
 	int rc = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
 
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);

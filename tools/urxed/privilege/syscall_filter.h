@@ -6,10 +6,8 @@
 #ifndef URXE_URXED_PRIVILEGE_SYSCALL_FILTER_H
 #define URXE_URXED_PRIVILEGE_SYSCALL_FILTER_H
 
-/*
- * Filters the calls of all threads, for ever. Returns 0, also on a kernel or in a container without
- * seccomp; or a negative errno value.
- */
+/* Filters the system calls of all threads until the process ends. Returns 0, also if the kernel or
+ * container has no seccomp; or a negative errno value. */
 int syscall_filter_install(void);
 
 #endif

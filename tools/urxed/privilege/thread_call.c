@@ -15,17 +15,16 @@
 
 #include "common/log.h"
 
-/*
- * A signal that neither DPDK nor libc uses. No real-time signal: the kernel refuses those beyond
- * RLIMIT_SIGPENDING, which counts the signals of all processes of the user.
- */
+/* A signal that neither DPDK nor libc uses. A real-time signal will not do: the kernel refuses one
+ * beyond RLIMIT_SIGPENDING, which counts the queued signals of all the user's processes. */
 #define CALL_SIGNAL SIGURG
 
 #define THREADS      256
 #define WAIT_SECONDS 2
 #define UNBLOCK_MS   1000
 
-/* For one call at a time, which suffices: only the daemon's start calls thread_call_all. */
+/* The function of the present call. One variable suffices, because only the daemon's start calls
+ * thread_call_all. */
 static int (*_Atomic current)(void);
 static atomic_int result;
 static sem_t called;
@@ -40,10 +39,8 @@ static void on_call(int number)
 	errno = err;
 }
 
-/*
- * Makes the thread call `current`, and waits for that. Returns the result of the call, 0 if the
- * thread has ended, or a negative errno value: -ETIMEDOUT after WAIT_SECONDS.
- */
+/* Makes the thread call `current`, and waits until it has. Returns the result of `current`, 0 if
+ * the thread has ended, or a negative errno value: -ETIMEDOUT after WAIT_SECONDS. */
 static int call_thread(pid_t tid)
 {
 	struct timespec until;
@@ -58,7 +55,9 @@ static int call_thread(pid_t tid)
 	return result;
 }
 
-/* Whether the thread blocks the signal, as one of a sanitizer's or a driver's own may. */
+/*
+ * Whether the thread blocks CALL_SIGNAL. Threads of a sanitizer or of a driver may do so for ever.
+ */
 static bool blocks_signal(pid_t tid)
 {
 	char path[48], line[128];
@@ -75,10 +74,8 @@ static bool blocks_signal(pid_t tid)
 	return blocked >> (CALL_SIGNAL - 1) & 1;
 }
 
-/*
- * True: the thread blocks the signal for UNBLOCK_MS. libc starts a thread with all signals blocked,
- * and unblocks them soon.
- */
+/* Returns true if the thread still blocks CALL_SIGNAL after UNBLOCK_MS. Waits, because libc starts
+ * a thread with all signals blocked and unblocks them soon. */
 static bool stays_blocked(pid_t tid)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -99,7 +96,8 @@ static bool is_done(const pid_t *done, int n, pid_t tid)
 	return false;
 }
 
-/* Calls all threads that are not among the `*n` in `done`. Returns whether there were any. */
+/* Makes all threads that are not among the `*n` in `done` call `current`. Returns whether there
+ * were any. */
 static bool call_new_threads(pid_t done[THREADS], int *n, int *rc)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -138,10 +136,8 @@ int thread_call_all(int (*call)(void))
 	current = call;
 	if (sem_init(&called, 0, 0) || sigaction(CALL_SIGNAL, &action, &old))
 		return -errno;
-	/*
-	 * Repeats while new threads appear: a thread inherits the state of its creator, which may
-	 * have been from before the call.
-	 */
+	/* Repeats while new threads appear: a new thread inherits its capabilities from its
+	 * creator, which may not yet have made the call. */
 	while (call_new_threads(done, &n, &rc) && !rc)
 		;
 	sigaction(CALL_SIGNAL, &old, NULL);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Calls a function in every thread of the process, as capabilities belong to threads. DPDK starts
- * threads before the daemon drops its capabilities.
- */
+/* Calls a function in every thread of the process, because Linux keeps capabilities per thread.
+ * DPDK starts threads before the daemon drops its capabilities. */
 #ifndef URXE_URXED_PRIVILEGE_THREAD_CALL_H
 #define URXE_URXED_PRIVILEGE_THREAD_CALL_H
 

@@ -27,13 +27,14 @@
 #define QEMU       "qemu:"
 
 struct path {
-	/* An absolute path, made as the ports make it (netdev/unix_path.c). */
+	/* Absolute, and composed as netdev/unix_path.c does for the ports, so that find_path finds
+	 * it. */
 	struct sockaddr_un address;
 	/* Only the daemon uses the members below. */
-	int answer;   /* socket for the answer to the last request; -1: it has come */
-	bool is_slow; /* an answer has once come too late: the daemon waits for none any more */
+	int answer;   /* socket for the answer to the last request; -1 = none is outstanding */
+	bool is_slow; /* an answer has once come too late: the daemon no longer waits for answers */
 	int status;   /* of the last answer: 0 or a negative errno value */
-	int fd;       /* of a connection that no port has taken yet; -1 = none */
+	int fd;       /* of a connection that a port has yet to take; -1 = none */
 };
 
 static struct helper helper = {.socket = -1};
@@ -43,14 +44,15 @@ static uint32_t n_paths;
 enum task { CONNECT = 1, REMOVE };
 
 /*
- * A request has one descriptor, the socket to which the helper sends the answer: the status (int),
- * and after a CONNECT the connection's descriptor. If the process that serves the request ends
- * without an answer, the daemon sees the end of that socket.
+ * A request carries one descriptor: a socket on which the helper sends the answer. The answer is
+ * the status (int), and after a successful CONNECT also the connection's descriptor. If the process
+ * that serves the request ends without an answer, the daemon sees the end of file on its own end of
+ * that socket.
  */
 struct request {
 	enum task task;
 	uint32_t path; /* index in paths */
-	/* REMOVE: only this file. */
+	/* For REMOVE: the helper removes the path only if it is still this file. */
 	dev_t device;
 	ino_t inode;
 };
@@ -86,10 +88,8 @@ static void serve_request(const struct request *request, int socket)
 	(void)unix_packet_send(socket, &status, sizeof(status), &fd, !status && fd >= 0);
 }
 
-/*
- * Each request has a process of its own, so that a path on a file system that does not answer
- * blocks no other path. The daemon sends no request for a path before the last one is answered.
- */
+/* Forks a process for each request, so that a path on a file system that does not answer blocks no
+ * other path. The daemon sends no request for a path before the last one is answered. */
 static void serve_requests(void)
 {
 	struct unix_packet_extras extras;
@@ -124,8 +124,8 @@ static void lose_helper(void)
 	helper_stop(&helper);
 }
 
-/* Ends the path's request with the answer, or with -EAGAIN if its process has ended without one.
- * Does nothing while the answer has not come. */
+/* Takes the answer to the path's request; -EAGAIN stands for it if the serving process has ended
+ * without one. Does nothing while the answer has not come. */
 static void receive_answer(struct path *path)
 {
 	struct unix_packet_extras extras;
@@ -197,7 +197,8 @@ static int send_request(struct path *path, const struct request *request, uint32
 	return -EAGAIN;
 }
 
-/* The path if the helper can get a request for it, or NULL and the reason in *status. */
+/* Returns the path if the helper can take a request for it; otherwise NULL, and the reason in
+ * *status. */
 static struct path *find_idle_path(const struct sockaddr_un *address, int *status)
 {
 	struct path *path = find_path(address);
@@ -213,7 +214,9 @@ static int connect_by_helper(const struct sockaddr_un *address)
 	int fd, status;
 	struct path *path = find_idle_path(address, &status);
 
-	/* A late answer has brought a connection already. */
+	/*
+	 * If path->fd is set, the answer to an earlier CONNECT came late and brought a connection.
+	 */
 	if (path && path->fd < 0)
 		status = send_request(
 			path, &(struct request){.task = CONNECT, .path = (uint32_t)(path - paths)},

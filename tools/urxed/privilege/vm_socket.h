@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sockets of virtual machines in other users' directories: ports qemu:PATH connect to them once a
- * second until the machine listens, and remove their own socket at the end. Root's daemon needs
- * CAP_DAC_OVERRIDE for that. A helper process keeps the capability, and serves the paths of the
- * daemon's own uplinks only. vm_socket_start makes the qemu: ports use the helper.
+ * Lets the daemon connect to sockets of virtual machines in other users' directories. Ports
+ * qemu:PATH try to connect once a second until the machine listens, and remove their own socket at
+ * the end. Root's daemon needs CAP_DAC_OVERRIDE for that. So that the daemon can drop the
+ * capability, a helper process keeps it, and serves only the paths of the daemon's own uplinks.
+ * vm_socket_start makes the qemu: ports use the helper.
  *
  * If the file system of a path does not answer, the daemon waits once: 100 ms to connect, or 1 s to
- * remove. After that it never waits for this path: the connection comes with the port's first try
+ * remove. After that it never waits for this path: the port gets the connection at its first try
  * after the file system's answer.
  */
 #ifndef URXE_URXED_PRIVILEGE_VM_SOCKET_H
