@@ -44,7 +44,7 @@ static bool parse_type(const char *text, bool *v2)
 	return *v2 || !strcmp(text, "IB/RoCE v1");
 }
 
-/* False: an empty or malformed entry. */
+/* Returns false if the entry is empty or malformed. */
 static bool read_entry(const char *sys, const char *dir, uint32_t i, const char *gid_text,
 		       struct hca_gid *gid)
 {
@@ -79,7 +79,7 @@ void hca_gids_read(const char *sys, const char *dir, struct hca_port *p)
 	for (uint32_t i = 0; i < ENTRIES_MAX && p->n_gids < HCA_GIDS && rc != -ENOENT; i++) {
 		struct hca_gid gid;
 
-		memset(&gid, 0, sizeof(gid)); /* callers compare the bytes of entries */
+		memset(&gid, 0, sizeof(gid)); /* padding, too: callers use memcmp on entries */
 		rc = sysfs_read_text(text, sizeof(text), "%s/gids/%u", dir, i);
 		if (!rc && read_entry(sys, dir, i, text, &gid))
 			add_entry(p, &gid);

@@ -5,7 +5,8 @@
 
 /*
  * Returns the prefix length, of 128 bits, for the address in a GID. A GID table has no prefix
- * lengths. That of link-local addresses is fixed (RFC 4291, 2.5.6; RFC 3927, 2.1); others get 128.
+ * lengths. The standards fix that of link-local addresses (RFC 4291, 2.5.6; RFC 3927, 2.1); other
+ * addresses get 128.
  */
 static uint8_t prefix_of(const uint8_t ip[16])
 {
@@ -26,7 +27,8 @@ void hca_identity_set_mac(const struct hca_port *p, struct host *h)
 		memcpy(h->mac, p->mac, sizeof(h->mac));
 }
 
-/* Bytes of Ethernet payload of packets with a path MTU and all headers that they may have. */
+/* Returns the bytes of Ethernet payload that a packet of this path MTU needs with the longest
+ * headers. */
 static uint16_t link_mtu(uint16_t path_mtu)
 {
 	return (uint16_t)(path_mtu + URXE_MAX_OVERHEAD - ETHER_HDR_LEN - ETHER_VLAN_LEN);
@@ -51,7 +53,7 @@ uint32_t hca_identity_set_addresses(const struct hca_port *p, struct host *h)
 		n++;
 	}
 	h->mtu = h->mtu_limit;
-	/* HOST_MTU is for the largest path MTU, with a reserve. */
+	/* A path MTU of 4096 sets no limit: HOST_MTU is made for it, with a reserve. */
 	if (p->mtu && p->mtu < 4096 && link_mtu(p->mtu) < h->mtu)
 		h->mtu = link_mtu(p->mtu);
 	return host_set_kernel_addresses(h, list, n);

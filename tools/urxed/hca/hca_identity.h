@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Gives a host without an uplink the identity of its HCA: MAC, MTU and addresses. With an uplink,
- * the kernel's interface has the same ones (kernel_sync.h). daemon_start.c calls this.
- */
+/* Gives a host without an uplink the MAC, MTU and addresses of its HCA. A host with an uplink takes
+ * them from the kernel's interface (kernel_sync.h). daemon_start.c calls this. */
 #ifndef URXE_URXED_HCA_HCA_IDENTITY_H
 #define URXE_URXED_HCA_HCA_IDENTITY_H
 

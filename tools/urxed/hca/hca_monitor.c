@@ -17,7 +17,9 @@
 
 /* --- Scans */
 
-/* Whether the kernel's sysfs has the devices; true also if there are none at all. */
+/*
+ * Whether `sys` is the kernel's sysfs, not another urxed's tree; true also without any RDMA device.
+ */
 static bool is_kernel_tree(const char *sys)
 {
 	char path[PATH_MAX];
@@ -36,10 +38,8 @@ static bool is_kernel_tree(const char *sys)
 	return is;
 }
 
-/*
- * The device that a scan lists although the host has more ports than the list: that of --hca, or
- * the one in use. NULL: none.
- */
+/* Returns the device that a scan lists first, so that its ports stay in the list if the host has
+ * more ports than fit: the device of --hca, else the one in use. NULL: none. */
 static const char *first_device(const struct hca_monitor *h)
 {
 	const struct hca_port *p = hca_monitor_chosen(h);
@@ -49,17 +49,15 @@ static const char *first_device(const struct hca_monitor *h)
 	return p ? p->device : NULL;
 }
 
-/*
- * Scans sysfs, and sets h->polled. The monitor also polls while the device that --hca names is
- * missing: it may be one of another urxed whose tree does not exist yet.
- */
+/* Scans sysfs, and sets h->polled. The monitor also polls while the device that --hca names is
+ * missing, because it may be the device of another urxed whose tree does not exist yet. */
 static void scan(struct hca_monitor *h)
 {
 	const struct hca_choice *c = &h->wish.choice;
 	const char *device = first_device(h);
 	char first[VNIC_HCA_NAME];
 
-	/* The name may be in the list that the scan replaces. */
+	/* Copies the name, because it may be in the list that the scan overwrites. */
 	if (device)
 		strcpy(first, device);
 	hca_scan(h->wish.sys, device ? first : NULL, &h->list);
@@ -91,10 +89,8 @@ static bool has_interface(const struct hca_port *p, const char *sys, const char 
 	return false;
 }
 
-/*
- * Would an XDP program on the interface take packets to the port? Packets to interfaces above that
- * of the program pass the program, too, and it may itself be above the port's interface.
- */
+/* Would an XDP program on the interface take packets to the port? The program sees packets to its
+ * own interface and to all interfaces above. It may also be attached above the port's interface. */
 static bool is_reached_by(const struct hca_port *p, const char *sys, const char *ifname)
 {
 	for (uint32_t i = 0; i < p->n_gids; i++)
@@ -118,7 +114,7 @@ static bool list_has_interface(const struct hca_list *list, const char *sys, con
 	return found;
 }
 
-/* Scans anew: h->list has the old name of an interface that was renamed since its scan. */
+/* Scans anew, because an interface may have been renamed since the scan that filled h->list. */
 bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname, bool xdp)
 {
 	struct hca_list *list = h->wish.choice.mode == HCA_OFF ? NULL : malloc(sizeof(*list));
@@ -130,7 +126,7 @@ bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname, 
 	hca_scan(h->wish.sys, first_device(h), list);
 	found = list_has_interface(list, h->wish.sys, ifname, xdp);
 	free(list);
-	/* An incomplete list may lack rdma_rxe. */
+	/* If the scan lacked descriptors or memory, the list may lack a port of rdma_rxe. */
 	return !(sysfs_take_shortage() && xdp) && found;
 }
 
@@ -202,7 +198,7 @@ static void log_port(const struct hca_monitor *h, int i)
 			 h->verdicts[i].reason);
 }
 
-/* The verdict of the last scan on a port; NULL: the port is new, or nothing was chosen yet. */
+/* Returns the last scan's verdict on a port; NULL: the port is new, or no scan has chosen yet. */
 static const struct hca_verdict *find_verdict(const struct hca_monitor *h, const struct hca_port *p)
 {
 	const struct hca_port *q = hca_find_port(&h->list, p->device, p->number);
@@ -224,10 +220,8 @@ static void log_changes(const struct hca_monitor *h, const struct hca_monitor *b
 	}
 }
 
-/*
- * Compares also the inode, because a new device may have the old name; inodes of another urxed's
- * tree say nothing.
- */
+/* Compares also the inode, because a new device may have an old one's name. In another urxed's tree
+ * (`polled`) the inode says nothing. */
 static bool is_same_device(const struct hca_port *a, const struct hca_port *b, bool polled)
 {
 	if (!a || !b)
@@ -335,10 +329,10 @@ static bool has_changed(const struct hca_monitor *h, const struct hca_monitor *b
 }
 
 /*
- * Scans and chooses. False: the scan is ignored, because descriptors or memory were lacking, or
- * because it is the first one in which no uplink sends by the interface of the port in use. An
- * interface may have got another name since the daemon read the names of the uplinks' interfaces.
- * The tree of another urxed has the new name later than the kernel.
+ * Scans and chooses. Returns false if the scan is ignored: because descriptors or memory were
+ * lacking, or because it is the first scan in which no uplink sends by the interface of the port in
+ * use. In the second case an interface may have been renamed since the daemon read the names of the
+ * uplinks' interfaces; the tree of another urxed shows the new name later than the kernel.
  */
 static bool scan_and_choose(struct hca_monitor *h, const struct hca_monitor *before)
 {

@@ -15,11 +15,8 @@
 /* Limit of the interfaces in one search: another urxed's tree may have a circle of interfaces. */
 #define INTERFACES_MAX 256
 
-/*
- * Headers of a RoCE packet that is longest before its payload, without Ethernet's: GRH or IPv6
- * header, UDP, BTH, XRC ETH, atomic ETH and ICRC (IBA volume 1, 5.2). Linux' iboe_get_mtu subtracts
- * the same.
- */
+/* The longest headers of a RoCE packet behind Ethernet's: GRH or IPv6 header, UDP, BTH, XRCETH,
+ * AtomicETH and ICRC (IBA volume 1, 5.2). Linux' iboe_get_mtu subtracts the same. */
 #define ROCE_HEADERS (40 + 8 + 12 + 4 + 28 + 4)
 
 #define LOWER_PREFIX "lower_"
@@ -33,7 +30,8 @@ bool hca_netdev_mac(const char *sys, const char *ifname, uint8_t mac[ETHER_MAC_L
 	       ether_read_mac(text, mac) && !ether_is_zero(mac);
 }
 
-/* /proc/net/vlan exists only while the module 8021q is loaded; sysfs has no VLAN ID. */
+/* Reads /proc/net/vlan, which exists only while the module 8021q is loaded, because sysfs has no
+ * VLAN ID. */
 uint16_t hca_netdev_vlan(const char *sys, const char *ifname)
 {
 	char path[PATH_MAX], line[128];
@@ -67,7 +65,7 @@ uint16_t hca_netdev_path_mtu(const char *sys, const char *ifname)
 	return path >= 256 ? path : 0;
 }
 
-/* As hca_netdev_is_above. *budget: how many more interfaces the search may read. */
+/* As hca_netdev_is_above. *budget: number of interfaces that the search may still read. */
 static bool search_below(const char *sys, const char *upper, const char *lower, uint32_t *budget)
 {
 	char path[PATH_MAX];

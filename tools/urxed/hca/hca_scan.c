@@ -12,13 +12,13 @@
 #include "urxed/hca/hca_netdev.h"
 #include "urxed/hca/sysfs_file.h"
 
-/* Names of devices, or of ports, in one directory. */
+/* Names of the devices, or of the ports, in one directory. */
 struct names {
 	uint32_t n;
 	char at[HCA_PORTS][VNIC_HCA_NAME];
 };
 
-/* By length first, so that "10" follows "9", and mlx5_10 follows mlx5_9. */
+/* Orders names by length first, so that "10" follows "9", and mlx5_10 follows mlx5_9. */
 static int compare_names(const void *a, const void *b)
 {
 	size_t x = strlen(a), y = strlen(b);
@@ -34,7 +34,7 @@ static bool is_printable(const char *name)
 	return true;
 }
 
-/* Adds a name. If all places are taken, only the names that sort first stay. */
+/* Adds a name. Keeps only the names that sort first if there are more than HCA_PORTS. */
 static void add_name(struct names *names, const char *name)
 {
 	char *last = names->at[0];
@@ -71,16 +71,14 @@ static void list_names(const char *path, struct names *names)
 static enum hca_kind read_kind(const char *dir)
 {
 	switch (sysfs_read_number("%s/node_type", dir)) {
-	case 1: return HCA_INFINIBAND; /* or RoCE, as the port says */
+	case 1: return HCA_INFINIBAND; /* or RoCE: the port's link_layer tells */
 	case 4: return HCA_IWARP;
 	default: return HCA_OTHER;
 	}
 }
 
-/*
- * Software devices have no driver in sysfs: rdma_rxe is known by its file `parent`, urxe by its
- * description.
- */
+/* Software devices have no driver in sysfs. rdma_rxe is known by the file `parent` in the device's
+ * directory, urxe by its node description. */
 static void read_driver(const char *dir, char driver[HCA_TEXT])
 {
 	char text[HCA_TEXT];
@@ -107,7 +105,8 @@ static bool mac_of_eui64(const uint8_t id[8], uint8_t mac[ETHER_MAC_LEN])
 	return true;
 }
 
-/* Reads node_guid, such as "5054:00ff:fe12:3456". A missing or malformed one stays as it is. */
+/* Reads node_guid, such as "5054:00ff:fe12:3456". Leaves `guid` as it is if the file is missing or
+ * malformed. */
 static void read_guid(const char *dir, uint8_t guid[8])
 {
 	char text[HCA_TEXT];
@@ -122,10 +121,8 @@ static void read_guid(const char *dir, uint8_t guid[8])
 	}
 }
 
-/*
- * Sets p->mac to the MAC of the port's interface. Without an Ethernet interface: to that in the
- * link-local GID, else in the node GUID, else to 0.
- */
+/* Sets p->mac to the MAC of the port's Ethernet interface; without one, to the MAC in the
+ * link-local GID, else to that in the node GUID, else to 0. */
 static void find_mac(const char *sys, struct hca_port *p)
 {
 	static const uint8_t link_local[8] = {0xfe, 0x80};
@@ -142,8 +139,8 @@ static void find_mac(const char *sys, struct hca_port *p)
 
 /*
  * Whether the device has a verbs device, which ib_uverbs makes and programs open. When a device is
- * removed, its verbs device goes first; the rest stays until programs have closed the verbs device,
- * if the driver cannot revoke their contexts (rdma_rxe, for instance).
+ * removed, its verbs device goes first. If the driver cannot revoke the contexts of programs
+ * (rdma_rxe, for instance), the rest stays until programs have closed the verbs device.
  */
 static bool has_verbs_device(const char *sys, const char *device)
 {
@@ -179,7 +176,7 @@ static enum hca_state read_state(const char *port_dir)
 	}
 }
 
-/* Reads the rate, such as "100 Gb/sec (4X EDR)"; unknown: p stays as it is. */
+/* Reads the rate, such as "100 Gb/sec (4X EDR)". Leaves *p as it is if the file is missing. */
 static void read_rate(const char *port_dir, struct hca_port *p)
 {
 	char text[HCA_TEXT];
@@ -205,10 +202,8 @@ static enum hca_kind kind_of_port(enum hca_kind device, const char *port_dir)
 	return strcmp(layer, "InfiniBand") ? HCA_OTHER : HCA_INFINIBAND;
 }
 
-/*
- * Returns the port's path MTU, 0 = unknown. Another urxed's tree has the MTU of its device. Linux
- * derives the MTU from the interface, and so does this function.
- */
+/* Returns the port's path MTU, 0 = unknown. Only another urxed's tree has a file active_mtu. Linux
+ * derives the MTU from the interface, and so does this function without that file. */
 static uint16_t read_mtu(const char *sys, const char *port_dir, const char *ndev)
 {
 	uint32_t mtu = sysfs_read_number("%s/active_mtu", port_dir);
@@ -218,7 +213,7 @@ static uint16_t read_mtu(const char *sys, const char *port_dir, const char *ndev
 	return ndev[0] ? hca_netdev_path_mtu(sys, ndev) : 0;
 }
 
-/* Reads the P_Keys, such as "0xffff". */
+/* Reads the P_Keys, one a file, such as "0xffff". */
 static void read_pkeys(const char *port_dir, struct hca_port *p)
 {
 	char text[HCA_TEXT];

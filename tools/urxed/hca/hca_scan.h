@@ -29,30 +29,29 @@ enum hca_kind {
 
 enum hca_state {
 	HCA_UNKNOWN, /* the file has no value that this daemon knows */
-	HCA_DOWN,    /* also Init and Armed: the port carries no data */
+	HCA_DOWN,    /* also INIT and ARMED: the port carries no data packets */
 	HCA_ACTIVE,
 };
 
 struct hca_gid {
 	uint8_t ip[16]; /* IPv4 as ::ffff:a.b.c.d */
 	bool v2;        /* RoCE v2; else RoCE v1 */
-	uint16_t index; /* in the port's GID table */
+	uint16_t index; /* index in the port's GID table */
 	char ndev[HOST_NDEV_LEN];
-	uint16_t vlan;    /* ID of the interface, 0 = none */
+	uint16_t vlan;    /* VLAN ID of the interface, 0 = none */
 	uint32_t ifindex; /* index of the interface, 0 = unknown */
 };
 
 struct hca_port {
 	char device[VNIC_HCA_NAME];
 	uint8_t number; /* from 1 */
-	/*
-	 * Inode number of the device's directory, by which a new device of the same name differs.
-	 */
+	/* Inode number of the device's directory, which distinguishes a new device of the same
+	 * name. */
 	uint64_t inode;
 	uint8_t guid[8]; /* the device's node GUID; all zero = unknown */
 	enum hca_kind kind;
 	enum hca_state state;
-	bool verbs;              /* programs can open the device */
+	bool verbs;              /* the device has a verbs device that programs can open */
 	char driver[HCA_TEXT];   /* "" = unknown */
 	char firmware[HCA_TEXT]; /* "" = unknown */
 	uint32_t speed_mbps;     /* 0 = unknown */
@@ -62,7 +61,7 @@ struct hca_port {
 	char ndev[HOST_NDEV_LEN];          /* the interface of the first GID; "" = none */
 	uint8_t mac[ETHER_MAC_LEN];        /* all zero = unknown */
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* the first entries of the P_Key table; 0 = empty */
-	bool v1, v2;                       /* some GID is of RoCE v1, v2 */
+	bool v1, v2;                       /* the port has GIDs of RoCE v1, of RoCE v2 */
 	uint32_t n_gids;
 	struct hca_gid gids[HCA_GIDS];
 };
@@ -73,21 +72,21 @@ struct hca_list {
 };
 
 /*
- * Reads the ports below `sys`, where sysfs is mounted, and leaves out those beyond HCA_PORTS: lists
- * those of the device `first` (NULL = none), if it exists, then the others by length of the device
- * name, name, and port number. Files that are missing or have no expected value leave their members
- * unknown. The list is incomplete if descriptors or memory were lacking (sysfs_take_shortage).
- * Without RDMA devices the scan costs two open(2) at most.
+ * Reads the ports below `sys`, where sysfs is mounted. Lists those of the device `first` (NULL =
+ * none) if it exists, then the others by length of the device name, name, and port number; leaves
+ * out ports beyond HCA_PORTS. A missing or unexpected file leaves its member unknown. The list is
+ * incomplete if descriptors or memory were lacking (sysfs_take_shortage). If `first` is NULL and
+ * the host has no RDMA device, the scan costs two open(2) at most.
  */
 void hca_scan(const char *sys, const char *first, struct hca_list *list);
 
-/* Does the kernel's rdma_rxe execute the port's queue pairs, instead of hardware? */
+/* Whether the kernel's rdma_rxe executes the port's queue pairs, instead of hardware. */
 bool hca_port_is_rdma_rxe(const struct hca_port *p);
 
 const char *hca_kind_name(enum hca_kind kind);
 const char *hca_state_name(enum hca_state state);
 
-/* The port of a device; number 0 = its first port. NULL: there is none. */
+/* Returns the port of a device; number 0 = the device's first port. NULL: not in the list. */
 const struct hca_port *hca_find_port(const struct hca_list *list, const char *device,
 				     uint8_t number);
 

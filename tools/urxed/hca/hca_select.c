@@ -69,7 +69,7 @@ static void set_reason(struct hca_verdict *v, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* The uplink whose frames leave by an interface of the port; -1: there is none. */
+/* Returns the first uplink whose frames leave by an interface of the port; -1: none. */
 static int find_uplink(const struct hca_port *p, const struct hca_wish *wish)
 {
 	for (uint32_t i = 0; i < wish->n_uplinks; i++) {
@@ -78,7 +78,8 @@ static int find_uplink(const struct hca_port *p, const struct hca_wish *wish)
 		for (uint32_t j = 0; j < p->n_gids; j++) {
 			const char *ndev = p->gids[j].ndev;
 
-			/* Most GIDs of a port are of one interface. */
+			/* Searches each interface once: most GIDs of a port are of the same
+			 * interface. */
 			if (strcmp(ndev, last) &&
 			    hca_netdev_is_above(wish->sys, wish->uplinks[i], ndev))
 				return (int)i;
@@ -95,9 +96,9 @@ static bool is_named(const struct hca_port *p, const struct hca_list *list,
 }
 
 /*
- * Whether the uplink's XDP program would take packets to queue pairs that the port executes. The
- * program decides by blocks of QPNs, in which the engine may execute other queue pairs. HCAs in
- * hardware take their packets before the program.
+ * Whether the uplink's XDP program would take packets to queue pairs that rdma_rxe executes. The
+ * program decides by blocks of QPNs, and in the same block the engine may execute queue pairs. HCAs
+ * in hardware take their packets before the program sees them.
  */
 static bool loses_packets(const struct hca_port *p, const struct hca_wish *wish,
 			  const struct hca_verdict *v)
@@ -105,7 +106,8 @@ static bool loses_packets(const struct hca_port *p, const struct hca_wish *wish,
 	return v->uplink >= 0 && wish->xdp[v->uplink] && hca_port_is_rdma_rxe(p);
 }
 
-/* Sets v->reason if --hca or the uplinks rule out a port that RoCE connections could use. */
+/* Sets v->reason if --hca or the uplinks rule out a port that could otherwise carry RoCE
+ * connections. */
 static void judge_choice(const struct hca_port *p, const struct hca_list *list,
 			 const struct hca_wish *wish, struct hca_verdict *v)
 {
@@ -124,10 +126,8 @@ static void judge_choice(const struct hca_port *p, const struct hca_list *list,
 			   p->ndev);
 }
 
-/*
- * Sets v->reason if the port cannot back urxe0, whatever --hca and the uplinks are. Does not look
- * at the port's state.
- */
+/* Sets v->reason if the port cannot back urxe0 with any --hca and uplinks. Does not look at the
+ * port's state. */
 static void judge_port(const struct hca_port *p, const struct hca_wish *wish, struct hca_verdict *v)
 {
 	if (p->kind != HCA_ROCE)
@@ -149,10 +149,8 @@ static bool is_current(const struct hca_port *p, const struct vnic_attach_hca *c
 	return current && !strcmp(p->device, current->name) && p->number == current->port;
 }
 
-/*
- * Fills *v. A port that is not ACTIVE is ruled out, except the port in use, which keeps its queue
- * pairs while it is down.
- */
+/* Fills *v. Rules out a port that is not ACTIVE, except the port in use, which keeps its queue
+ * pairs while it is down. */
 static void judge(const struct hca_port *p, const struct hca_list *list,
 		  const struct hca_wish *wish, const struct vnic_attach_hca *current,
 		  struct hca_verdict *v)

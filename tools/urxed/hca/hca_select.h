@@ -11,14 +11,14 @@
 #define HCA_CHOICE_ERROR 256
 #define HCA_REASON       192
 
-/* Interfaces of uplinks that are searched for an HCA; more are ignored. */
+/* Number of uplinks on whose interfaces hca_select looks for an HCA; it ignores further ones. */
 #define HCA_UPLINKS 8
 
-/* --hca */
+/* The value of --hca. */
 enum hca_mode {
-	HCA_AUTO, /* a RoCE port of an uplink's interface */
+	HCA_AUTO, /* a RoCE port on an uplink's interface */
 	HCA_OFF,
-	HCA_NAMED, /* a given port, also without an uplink on its interface */
+	HCA_NAMED, /* the given port, even without an uplink on its interface */
 };
 
 struct hca_choice {
@@ -43,10 +43,10 @@ int hca_choice_parse(const char *text, struct hca_choice *choice, char error[HCA
 struct hca_wish {
 	struct hca_choice choice;
 	const char *sys;    /* where sysfs is mounted */
-	const char *device; /* the name of urxe's own device, which no HCA may have */
+	const char *device; /* the name of urxe's own device; an HCA of the same name is not used */
 	uint32_t n_uplinks;
-	char uplinks[HCA_UPLINKS][HOST_NDEV_LEN]; /* their interfaces; "" = none */
-	bool xdp[HCA_UPLINKS]; /* an XDP program takes the RoCE packets of the interface */
+	char uplinks[HCA_UPLINKS][HOST_NDEV_LEN]; /* interfaces of the uplinks; "" = none */
+	bool xdp[HCA_UPLINKS]; /* an XDP program takes the RoCE packets of the uplink's interface */
 };
 
 struct hca_verdict {
@@ -55,9 +55,9 @@ struct hca_verdict {
 };
 
 /*
- * Returns the list's index of the chosen port, or -1 for none. Fills verdicts[i] for each port i.
- * `current` is the port in use, which stays chosen as long as it fits, also in another state than
- * ACTIVE; NULL = none.
+ * Returns the index in the list of the chosen port, or -1 for none. Fills verdicts[i] for each port
+ * i. `current` is the port in use (NULL = none), which stays chosen as long as it fits, even if its
+ * state is no longer ACTIVE.
  */
 int hca_select(const struct hca_list *list, const struct hca_wish *wish,
 	       const struct vnic_attach_hca *current, struct hca_verdict verdicts[HCA_PORTS]);

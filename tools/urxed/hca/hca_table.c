@@ -22,7 +22,7 @@ static void add_hex(char text[HCA_TABLE_TEXT], const uint8_t *bytes, size_t n)
 		add_text(text, "%02x", bytes[i]);
 }
 
-/* The index of the P_Key in the device's table; -1: it has no such entry. */
+/* Returns the index of the P_Key in urxe0's P_Key table; -1: the table lacks it. */
 static int find_pkey(const struct host *h, uint16_t pkey)
 {
 	for (uint32_t i = 0; i < h->n_pkeys; i++)
@@ -31,8 +31,8 @@ static int find_pkey(const struct host *h, uint16_t pkey)
 	return -1;
 }
 
-/* The index in the device's GID table of the same GID, RoCE version and interface; -1: there is
- * none. */
+/* Returns the index in urxe0's GID table of the entry with the same GID, RoCE version and
+ * interface; -1: the table has none. */
 static int find_gid(const struct host *h, const struct hca_table_gid *gid)
 {
 	const uint32_t first = gid->v2 ? 0 : HOST_ADDRESSES;
@@ -55,7 +55,8 @@ static bool has_all_pkeys(const struct host *h)
 	return true;
 }
 
-/* Whether sysfs has told the GUID and at least one P_Key: each port has the default P_Key. */
+/* Whether sysfs has shown the GUID and at least one P_Key; a port that exists has at least the
+ * default P_Key. */
 static bool is_known(const struct hca_table *t)
 {
 	static const uint8_t no_guid[sizeof(t->guid)];

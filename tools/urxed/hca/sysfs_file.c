@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* More than any value that the daemon uses. */
+/* Bytes; more than any value that the daemon uses has. */
 #define LINE_ROOM 256
 
-/* sysfs_take_shortage() */
+/* A call has failed for want of descriptors or memory since the last sysfs_take_shortage(). */
 static bool is_short;
 
 void sysfs_note_error(int err)
@@ -69,10 +69,8 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/*
- * Copies the line of n bytes at `line`, which needs no NUL, without blanks at its ends. Returns as
- * sysfs_read_text.
- */
+/* Copies a line without blanks at its ends. The line has n bytes at `line` and needs no NUL.
+ * Returns as sysfs_read_text. */
 static int copy_line(char *text, size_t size, const char *line, size_t n)
 {
 	while (n && is_blank(*line))
