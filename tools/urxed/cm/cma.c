@@ -34,7 +34,7 @@ uint8_t cma_path_mtu(const struct cma_id *id)
 	uint32_t bytes;
 	uint8_t mtu = 1;
 
-	/* A SIDR_REQ has no MTU. */
+	/* A SIDR_REQ carries no path MTU, so the path itself tells it. */
 	if (id->conn && id->service != CMA_UD)
 		return cm_channel(id->conn)->mtu;
 	bytes = urxe_max_path_mtu(id->cma->ops->mtu_to_peer(id->cma->ctx, id));
@@ -43,7 +43,8 @@ uint8_t cma_path_mtu(const struct cma_id *id)
 	return mtu;
 }
 
-/* Compares addresses: a GID table entry that the host has freed may belong to another by now. */
+/* Compares addresses, because the host may have given up the address at sgid_index and put another
+ * one there. */
 const struct host_address *cma_own_address(const struct cma_id *id)
 {
 	const struct cma_addr *src = &id->src.addr;
@@ -55,7 +56,9 @@ const struct host_address *cma_own_address(const struct cma_id *id)
 	return own;
 }
 
-/* As in the kernel: half of the ACK timeout that the program has chosen or the REQ names. */
+/*
+ * As in the kernel, half of the local ACK timeout that the program has set or that the REQ carries.
+ */
 uint8_t cma_packet_lifetime(const struct cma_id *id)
 {
 	return id->route_ack_timeout ? id->route_ack_timeout - 1 : CM_PACKET_LIFETIME;
@@ -63,10 +66,8 @@ uint8_t cma_packet_lifetime(const struct cma_id *id)
 
 /* --- IDs */
 
-/*
- * Draws a random PSN, so that no program can guess the PSNs of other programs' connections from its
- * own ones. -EAGAIN: the kernel has no entropy yet.
- */
+/* Draws a random PSN, so that no program can guess the PSNs of other programs' connections from its
+ * own. Returns -EAGAIN if the kernel has no entropy yet. */
 static int draw_psn(uint32_t *psn)
 {
 	if (getrandom(psn, sizeof(*psn), GRND_NONBLOCK) != sizeof(*psn))
@@ -141,10 +142,8 @@ static int create_cm(struct cma *cma)
 {
 	uint8_t seed[CM_SEED_LEN];
 
-	/*
-	 * Early at boot the kernel may have no entropy yet: the daemon's start must not wait. Linux
-	 * before 5.6 does not know the flag.
-	 */
+	/* Early at boot the kernel may have no entropy yet, for which the daemon's start must not
+	 * wait. Linux before 5.6 does not know GRND_INSECURE. */
 	if (getrandom(seed, sizeof(seed), GRND_INSECURE) != sizeof(seed) &&
 	    getrandom(seed, sizeof(seed), 0) != sizeof(seed))
 		return -EAGAIN;
@@ -174,7 +173,7 @@ void cma_close(struct cma *cma)
 	*cma = (struct cma){0};
 }
 
-/* True: the MAD is a request without listener, and cma_early_req.h keeps it. */
+/* Returns true if the MAD is a request without a listener, and cma_early_req.h keeps it. */
 static bool keep_early_request(struct cma *cma, const struct cm_path *path,
 			       const uint8_t bytes[CM_MAD_LEN])
 {
@@ -196,10 +195,8 @@ void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
 		cm_input(cma->cm, now, path, mad);
 }
 
-/*
- * Hands requests that have a listener by now, and expired ones, to the connection manager. It
- * refuses the expired ones.
- */
+/* Passes kept requests that have a listener by now, and expired ones, to the connection manager.
+ * The connection manager rejects the expired ones. */
 static void input_early_requests(struct cma *cma)
 {
 	struct cma_early_req request;
@@ -214,10 +211,8 @@ uint64_t cma_next_deadline(const struct cma *cma)
 
 	if (cma->waiting_due < next)
 		next = cma->waiting_due;
-	/*
-	 * Without room in QP1's queue cma_tick could not send: the caller calls it when there is
-	 * room again, whatever the timers say.
-	 */
+	/* While QP1's queue lacks room, cma_tick cannot send. So the timers do not count: the
+	 * caller calls cma_tick when there is room again. */
 	if (cma->ops->has_room(cma->ctx))
 		due = cm_next_deadline(cma->cm);
 	return due < next ? due : next;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The daemon's side of a program's rdma_cm_id: addresses, ports, listeners and connections, above
- * the connection manager of cm/. States, events and errors are those of the kernel's
- * drivers/infiniband/core/cma.c. ucma.h calls this for the commands of programs.
+ * The daemon's side of a program's rdma_cm_id: addresses, ports, listeners and connections, on top
+ * of the connection manager in cm/. States, events and errors are those of the kernel's
+ * drivers/infiniband/core/cma.c. ucma.h calls these functions for the commands of programs.
  *
- * Functions that return int return 0 or the negative errno value that the kernel would return.
- * Only the daemon's thread calls them.
+ * Functions that return int return 0 or the negative errno value that the kernel would return. Only
+ * the daemon's thread calls them.
  */
 #ifndef URXE_URXED_CM_CMA_H
 #define URXE_URXED_CM_CMA_H
@@ -51,10 +51,10 @@ enum cma_state {
 	CMA_LISTEN,
 };
 
-/* Connection parameters that a program gives, or that the peer has sent (IBA 12.6). */
+/* Connection parameters that a program gives, or that the peer has sent in a message (IBA 12.6). */
 struct cma_param {
 	uint32_t qpn;
-	uint32_t qkey; /* UD: the peer's, in an event; 0 in a program's parameters */
+	uint32_t qkey; /* UD: in an event the peer's Q_Key; 0 in a program's parameters */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t flow_control;
@@ -87,16 +87,14 @@ struct cma_id {
 	bool afonly_set;        /* the program has set src.afonly */
 	struct cma_addr dst;
 	bool has_device; /* the ID is bound to urxe0, and sgid_index is valid */
-	/*
-	 * Index of the host's GID table. From HOST_ADDRESSES on it means RoCEv1, which only the ID
-	 * of a request that came over RoCEv1 has.
-	 */
+	/* Index in the host's GID table. Indices from HOST_ADDRESSES on mean RoCEv1; only an ID
+	 * that a request over RoCEv1 has made has one of these. */
 	uint8_t sgid_index;
-	uint8_t peer[16]; /* GID that packets go to: dst, or the host's own address for loopback */
+	uint8_t peer[16]; /* GID that packets go to: dst, or for loopback the host's own address */
 	/*
-	 * MAC of the next hop to `peer` when the address was resolved, or that the ID's request
-	 * came from. 0: not resolved yet, or the ID was restored from a checkpoint; then the path
-	 * has the least MTU.
+	 * MAC of the next hop to `peer` when the address was resolved, or from which the ID's
+	 * request came. It is 0 before the resolution, and after the ID's restoration from a
+	 * checkpoint; the path then has the smallest MTU.
 	 */
 	uint8_t next_hop[ETHER_MAC_LEN];
 	uint8_t tos;
@@ -104,38 +102,38 @@ struct cma_id {
 			    */
 	uint8_t ack_timeout;
 	bool ack_timeout_set;
-	/* 4.096 us * 2^n. ack_timeout when the route was resolved, 0 = none; in an ID of a REQ the
-	 * local ACK timeout of the REQ, at least 1. */
+	/* Local ACK timeout, 4.096 us * 2^n. The program's ack_timeout at the time of the route's
+	 * resolution, 0 = none; for an ID that a REQ has made, that of the REQ, at least 1. */
 	uint8_t route_ack_timeout;
-	uint32_t qkey; /* UD: of the peer's SIDR_REP; 0 = none has come */
+	uint32_t qkey; /* UD: the Q_Key of the peer's SIDR_REP; 0 = none has come */
 	uint32_t psn;
 	uint32_t qpn;
 	struct cm_conn *conn;       /* NULL: neither connected nor connecting */
 	struct neigh_waiter waiter; /* for the MAC address of the next hop */
-	bool waiting;               /* waiter and wait_link are in use */
-	bool frozen;                /* cma_freeze */
+	bool waiting;               /* the ID waits for the next hop by waiter and wait_link */
+	bool frozen;                /* from cma_freeze to cma_thaw */
 	uint32_t timeout_ms;        /* of cma_resolve_addr */
-	uint64_t due;               /* ns; when cma_resolve_addr times out */
+	uint64_t due;               /* time at which cma_resolve_addr times out, ns */
 	LIST_ENTRY(cma_id) wait_link;
 };
 LIST_HEAD(cma_id_list, cma_id);
 
 struct cma_ops {
-	/* Sends a MAD to the peer's QP1; ctx is that of cma_open. */
+	/* Sends a MAD to the peer's QP1; ctx is the one given to cma_open. */
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
-	/*
-	 * Whether CM_TICK_MAX MADs find room to be sent now. If not, cma_tick runs no timers of the
-	 * connection manager; its caller calls it again when there is room.
-	 */
+	/* Whether QP1's queue has room for CM_TICK_MAX MADs. If not, cma_tick runs no timers of the
+	 * connection manager; its caller calls it again when there is room. */
 	bool (*has_room)(void *ctx);
-	/* The longest Ethernet payload that the peer behind the ID's next_hop takes, bytes. */
+	/*
+	 * Returns the longest Ethernet payload in bytes that the way to the ID's next_hop carries.
+	 */
 	uint16_t (*mtu_to_peer)(void *ctx, const struct cma_id *id);
 	void (*event)(struct cma_id *id, const struct cma_event *event);
 	/*
 	 * A REQ or SIDR_REQ has arrived for a listener; `id` is the new ID for the connection.
-	 * True: the owner keeps `id`. False: the backlog or a limit of the user is used up, or
-	 * memory is lacking. Then the caller destroys `id`, and the request counts as lost in the
-	 * network.
+	 * True: the owner of the listener keeps `id`. False: the backlog or a limit of the user is
+	 * used up, or memory is lacking. Then cma_request.c destroys `id`, and drops the request as
+	 * if the network had lost it.
 	 */
 	bool (*request)(struct cma_id *listener, struct cma_id *id, const struct cma_event *event);
 };
@@ -151,49 +149,46 @@ struct cma {
 	uint32_t next_number;       /* number of the next ID, if that number is free */
 	uint64_t now;               /* ns; CLOCK_MONOTONIC at the current call */
 	struct cma_id_list waiting; /* IDs whose next hop is being resolved */
-	uint64_t waiting_due;       /* ns; no ID in `waiting` is due before */
+	uint64_t waiting_due;       /* before this time, no ID in `waiting` times out, ns */
 	struct cma_early_reqs early;
 };
 
-/* On error nothing is left to close. */
+/* On error the caller has nothing to close. */
 int cma_open(struct cma *cma, const struct host *host, struct neigh *neigh,
 	     const struct cma_ops *ops, void *ctx);
-/* All IDs must have been destroyed before. A zeroed structure is accepted. */
+/* The caller has destroyed all IDs. Accepts a zeroed structure. */
 void cma_close(struct cma *cma);
 /* Handles a MAD of the CM class that has arrived at QP1. */
 void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
 	       const uint8_t mad[CM_MAD_LEN]);
-/* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
+/* Handles expired timers; returns the time of the next call in ns, UINT64_MAX: no timer runs. */
 uint64_t cma_tick(struct cma *cma, uint64_t now);
-/*
- * When cma_tick is due, in ns; UINT64_MAX = never. Calls other than cma_tick may have changed it.
- */
+/* Returns when cma_tick is due, in ns; UINT64_MAX: no timer runs. Calls other than cma_tick may
+ * change the time. */
 uint64_t cma_next_deadline(const struct cma *cma);
-/*
- * Call it with neigh.h's answer for the waiter of an ID (neigh_ops.answer); an event ADDR_RESOLVED
- * or ADDR_ERROR follows.
- */
+/* Call it with neigh.h's answer to the waiter of an ID (neigh_ops.answer). It reports an event
+ * ADDR_RESOLVED or ADDR_ERROR. */
 void cma_neigh_answer(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
 /* The device's node GUID (vnic_node_guid), in host byte order. */
 uint64_t cma_node_guid(const struct host *host);
 
 /*
- * Makes an unbound ID. -ENOSPC: CMA_IDS IDs exist; -EAGAIN: the kernel has no entropy yet; -ENOMEM.
- * The functions below read the time from cma->now, which the caller sets.
+ * Makes an unbound ID. Returns -ENOSPC if CMA_IDS IDs exist, -EAGAIN if the kernel has no entropy
+ * yet, or -ENOMEM. This and the functions below take the time from cma->now, which the caller sets.
  */
 int cma_create_id(struct cma *cma, uid_t user, uint16_t ps, enum cma_service service, void *ctx,
 		  struct cma_id **id);
 void cma_destroy_id(struct cma_id *id);
-/* NULL: no ID has that number. */
+/* Returns NULL if no ID has that number. */
 struct cma_id *cma_find_id(const struct cma *cma, uint32_t number);
 
 /*
- * Binds the ID to an address of the host, and to the address's port, or to a free port if that is
- * 0. An ID that is bound to the AF_IB wildcard receives no request.
+ * Binds the ID to an address of the host and to addr->port, or to a free port if addr->port is 0.
+ * An ID that is bound to the AF_IB wildcard receives no request.
  * -EADDRNOTAVAIL: the host does not have the address.
- * -ENODEV: an AF_IB address is not the wildcard, as in the kernel on RoCE.
+ * -ENODEV: the address is of AF_IB and not the wildcard, as in the kernel on RoCE.
  * -EINVAL: the ID is bound, or a link-local address names no interface.
- * -EACCES: the program may not bind that low port.
+ * -EACCES: the program may not bind a port below CMA_PORT_UNPRIVILEGED.
  * -EPROTONOSUPPORT: the service ID is in no port space of the ID; or an error of cma_port_bind.
  */
 int cma_bind(struct cma_id *id, const struct cma_addr *addr);
@@ -210,43 +205,44 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr);
  */
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
 		     uint32_t timeout_ms);
-/*
- * Reports the event ROUTE_RESOLVED. -EINVAL: the ID is in another state than after ADDR_RESOLVED.
- */
+/* Reports the event ROUTE_RESOLVED. Returns -EINVAL if the ID's last step was not ADDR_RESOLVED. */
 int cma_resolve_route(struct cma_id *id);
-/* As cma_resolve_route, for a program that gives the path itself (RDMA_OPTION_IB_PATH). */
+/* As cma_resolve_route, for a program that sets the path record itself (RDMA_OPTION_IB_PATH). */
 int cma_set_path(struct cma_id *id, uint8_t traffic_class);
 int cma_listen(struct cma_id *id);
 int cma_connect(struct cma_id *id, const struct cma_param *param);
 /*
- * Answers a REQ with a REP, a SIDR_REQ with a SIDR_REP; with param NULL, a REP with an RTU.
- * -EINVAL, and nothing is sent: the ID has no connection, or one that has ended; or is UD and param
- * NULL. After any other error the peer gets a rejection, if the connection's state permits one.
+ * Answers a REQ with a REP, or a SIDR_REQ with a SIDR_REP; with param NULL, answers a REP with an
+ * RTU. Returns -EINVAL, and sends nothing, if the ID has no connection, if the connection has
+ * ended, or if a UD ID has no param. After any other error it rejects the peer's message, if the
+ * connection's state permits that.
  */
 int cma_accept(struct cma_id *id, const struct cma_param *param);
 /*
  * Sends a REJ for the ID's connection (cm_reject). For UD sends a SIDR_REP that refuses the
- * request; it has no field for `reason`. -EINVAL: the ID has no connection, the connection's state
- * forbids a refusal, or `data` does not fit into the message.
+ * request, and that has no field for `reason`. Returns -EINVAL if the ID has no connection, the
+ * connection's state forbids a refusal, or `data` does not fit into the message.
  */
 int cma_reject(struct cma_id *id, enum cm_reason reason, const void *data, uint8_t len);
 int cma_disconnect(struct cma_id *id);
-/*
- * Call it when the QP has received data before the RTU arrived (IBA 12.9.7.2). -EISCONN: the
- * connection is established already; -EINVAL: the ID awaits no RTU.
- */
+/* Call it when the QP has received data before the RTU arrived (IBA 12.9.7.2). Returns -EISCONN if
+ * the connection is already established, or -EINVAL if the ID does not wait for an RTU. */
 int cma_notify_established(struct cma_id *id);
 int cma_set_reuseaddr(struct cma_id *id, bool on);
 int cma_set_afonly(struct cma_id *id, bool on);
 
-/* The host's address at the ID's sgid_index. NULL: the ID has no device, or the host no longer has
- * the ID's address. For an ID that is bound to loopback, any address at that index counts. */
+/*
+ * Returns the host's address at the ID's sgid_index. NULL: the ID has no device, or the host no
+ * longer has the ID's address. For an ID that is bound to loopback, any address at that index is
+ * right.
+ */
 const struct host_address *cma_own_address(const struct cma_id *id);
-/* The path of the ID's connection; without one, the path that cma_connect would use. */
+/* Returns the path of the ID's connection; without a connection, the path that cma_connect would
+ * use. */
 struct cm_path cma_path(const struct cma_id *id);
-/* The MTU of the path that cma_path returns, as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */
+/* Returns the MTU of the path that cma_path returns, as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */
 uint8_t cma_path_mtu(const struct cma_id *id);
-/* The packet lifetime of the ID's route, 4.096 us * 2^n. */
+/* Returns n: the packet lifetime of the ID's route is 4.096 us * 2^n. */
 uint8_t cma_packet_lifetime(const struct cma_id *id);
 
 /* --- cma_save.c: a copy of an ID without pointers, from which the next daemon restores it. */
@@ -257,49 +253,44 @@ struct cma_saved {
 };
 void cma_save(const struct cma_id *id, struct cma_saved *saved);
 /*
- * Restores an ID of an earlier daemon, or with `again` one that was saved with a program
- * (ucma_checkpoint.c): that ID binds its port anew, and becomes frozen. -EEXIST: the number, or the
- * ID of the connection, is in use; -EINVAL: a field is out of range; -ENOMEM; or an error of
- * cm_restore or, with `again`, of cma_port_bind.
+ * Restores an ID of an earlier daemon. With `again`, restores one that a checkpoint has saved
+ * (ucma_checkpoint.c): that ID binds its port anew, and is frozen. Returns -EEXIST if the number or
+ * the connection's communication ID is in use, -EINVAL if a field is out of range, -ENOMEM, or an
+ * error of cm_restore or, with `again`, of cma_port_bind.
  */
 int cma_restore(struct cma *cma, const struct cma_saved *saved, bool again, void *ctx,
 		struct cma_id **id);
 /*
- * A frozen ID is saved and may be restored elsewhere, so nothing changes it until cma_thaw. A
- * frozen listener drops requests, as if the network had lost them. cma_destroy_id of a frozen ID
- * sends nothing to its peer.
+ * Freezes an ID that a checkpoint saves and that may be restored elsewhere, so that no message or
+ * timer changes it until cma_thaw. A frozen listener drops requests, as if the network had lost
+ * them. cma_destroy_id of a frozen ID sends nothing to its peer.
  */
 void cma_freeze(struct cma_id *id);
 void cma_thaw(struct cma_id *id);
 
 /* --- cma_resolve.c */
-/*
- * Resolves the next hop again, if the ID was restored or frozen while it waited for the next hop.
- */
+/* Resolves the next hop again if the ID still waited for the next hop when it was frozen or
+ * recorded. */
 void cma_restart_resolve(struct cma_id *id);
 /* For cma_tick: ends resolutions that have timed out, with ADDR_ERROR and -ETIMEDOUT. */
 void cma_tick_resolve(struct cma *cma);
 /* Ends the ID's wait for its next hop; no event follows. */
 void cma_cancel_resolve(struct cma_id *id);
 
-/*
- * --- cma_connect.c: cm_ops.event. The connection manager reports a message, or a lack of answers,
- * for the connection of an ID, which is `ctx`. The ID's owner gets a struct cma_event.
- */
+/* --- cma_connect.c: cm_ops.event. The connection manager reports a message for the connection of
+ * the ID `ctx`, or that the peer does not answer. Passes a struct cma_event to the ID's owner. */
 void cma_on_cm_event(void *ctx, enum cm_event event, const struct cm_mad *mad);
 
 /*
  * --- cma_request.c: cm_ops.request. The connection manager reports a REQ or SIDR_REQ. `ctx` is the
  * struct cma; *conn_ctx becomes the new ID. Rejects a request without a fitting listener, with a
- * foreign P_Key, or with addresses that its packet does not have. Drops it if the listener is
- * frozen, or its owner refuses the new ID.
+ * P_Key that urxe0 lacks, or with IP addresses in its private data that differ from the packet's.
+ * Drops the request if the listener is frozen, or if the listener's owner refuses the new ID.
  */
 enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
 				  void **conn_ctx);
-/*
- * True: an ID listens at the port of that service ID, in its port space, at whatever address. `cma`
- * is a struct cma: cma_early_req_take passes it as a pointer to void.
- */
+/* Returns whether an ID listens at the port of that service ID, in its port space, at any address.
+ * `cma` is a struct cma; it is a void pointer for cma_early_req_take. */
 bool cma_has_listener(const void *cma, uint64_t service_id);
 
 /* --- cma.c */

@@ -25,7 +25,7 @@ static void from_v6(struct cma_addr *a, const struct sockaddr_in6 *in)
 	a->flow = ntohl(in->sin6_flowinfo);
 }
 
-/* The layout of struct sockaddr_ib in rdma-core and the kernel. */
+/* struct sockaddr_ib, as rdma-core and the kernel lay it out. */
 struct sockaddr_of_ib {
 	uint16_t family;
 	uint16_t pkey;

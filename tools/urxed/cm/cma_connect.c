@@ -10,10 +10,8 @@
 #define HOP_LIMIT  64 /* in the paths of this host's requests (REQ, SIDR_REQ) */
 #define FLOW_LABEL 0xfffffu
 
-/*
- * The service level, as in the kernel: the VLAN priority that the kernel itself gives packets of
- * that traffic class in the address's VLAN.
- */
+/* Chooses the service level. As in the kernel, it is the VLAN priority that the kernel gives to IP
+ * packets of that traffic class in the address's VLAN. */
 static uint8_t choose_sl(const struct host_address *own, uint8_t traffic_class)
 {
 	/* TC_PRIO_*, by bits 1 to 4 of the traffic class: rt_tos2priority() of the kernel. */
@@ -30,8 +28,7 @@ static struct cm_path make_path(const struct cma_id *id)
 			       .traffic_class = id->route_tos,
 			       .hop_limit = HOP_LIMIT};
 
-	/* The same flow label as the kernel's rdma_cm: that of the source address, if it has one.
-	 */
+	/* As in the kernel's rdma_cm, the flow label of the source address if it has one. */
 	path.flow_label = id->src.addr.flow & FLOW_LABEL;
 	if (!path.flow_label)
 		path.flow_label = (id->src.addr.port * 31u + id->dst.port) & FLOW_LABEL;
@@ -48,10 +45,8 @@ struct cm_path cma_path(const struct cma_id *id)
 	return id->conn ? cm_channel(id->conn)->path : make_path(id);
 }
 
-/*
- * Writes the private data of a REQ or SIDR_REQ: the IP addressing header of annex A11, then the
- * program's data. -EINVAL: both do not fit into `room` bytes.
- */
+/* Writes the private data of a REQ or SIDR_REQ: the IP addressing header of annex A11, then the
+ * program's data. Returns -EINVAL if the two do not fit into `room` bytes. */
 static int build_private_data(const struct cma_id *id, const struct cma_param *p, uint8_t *data,
 			      uint32_t room)
 {
@@ -154,7 +149,7 @@ int cma_accept(struct cma_id *id, const struct cma_param *p)
 	if (id->state != CMA_CONNECT || !id->conn || (!p && id->service == CMA_UD))
 		return -EINVAL;
 	rc = p ? accept_request(id, p) : cm_ready(id->conn);
-	/* The peer must not wait for a REP that cannot be sent. */
+	/* Without a rejection the peer would wait for a REP until its timeout. */
 	if (rc)
 		(void)cma_reject(id, CM_REJ_CONSUMER, NULL, 0);
 	return rc;
@@ -173,8 +168,8 @@ int cma_reject(struct cma_id *id, enum cm_reason reason, const void *data, uint8
 }
 
 /*
- * -EINVAL: the ID has no connection, and is no listener at one address. 0, as in the kernel, for
- * such a listener, and for a connection that has ended already.
+ * Returns -EINVAL if the ID has no connection and does not listen at a single address. As in the
+ * kernel, returns 0 for a listener at a single address and for a connection that has already ended.
  */
 int cma_disconnect(struct cma_id *id)
 {

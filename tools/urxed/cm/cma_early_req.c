@@ -33,8 +33,9 @@ static void remove_kept(struct cma_early_reqs *early, uint32_t i)
 }
 
 /*
- * False: CMA_EARLY_MAX requests are kept, and the new one, whose sender is `known` or not, may
- * displace none. A displaced request counts as lost in the network: its sender repeats it.
+ * Returns false if CMA_EARLY_MAX requests are kept and the new one may displace none: a request of
+ * a `known` sender displaces one of an unknown sender. A displaced request counts as lost in the
+ * network, and its sender repeats it.
  */
 static bool make_early_req_room(struct cma_early_reqs *early, bool known)
 {
@@ -81,7 +82,8 @@ bool cma_early_req_take(struct cma_early_reqs *early, uint64_t now,
 	return false;
 }
 
-/* kept[] is in order of arrival, and all requests are kept for the same time. */
+/* The first request expires first: kept[] is in the order of arrival, and each request is kept for
+ * the same time. */
 uint64_t cma_early_req_deadline(const struct cma_early_reqs *early)
 {
 	return early->n_kept ? early->kept[0].due : UINT64_MAX;

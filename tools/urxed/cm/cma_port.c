@@ -10,10 +10,8 @@ static bool is_at(const struct cma_binding *u, const struct cma_addr *addr, uint
 	       (!cma_addr_is_link_local(addr) || u->own_index == own_index);
 }
 
-/*
- * 0: both bindings may have the same port of the same port space; else an error of cma_port_bind.
- * reuseaddr: u may share a port with bindings that allow it, too (SO_REUSEADDR).
- */
+/* Returns 0 if both bindings may have the same port of the same port space; otherwise an error of
+ * cma_port_bind. reuseaddr: u may also share the port with bindings that set SO_REUSEADDR. */
 static int check_conflict(const struct cma_binding *u, const struct cma_binding *other,
 			  bool reuseaddr)
 {
@@ -61,10 +59,8 @@ static bool is_free(const struct cma_ports *p, uint16_t ps, uint16_t port)
 	return true;
 }
 
-/*
- * Returns the next free ephemeral port of the port space; 0: none is free. Round robin, so that a
- * port that was just released is not assigned again at once.
- */
+/* Returns the next free ephemeral port of the port space; 0: none is free. Searches on from the
+ * last port tried, so that a port that was just released is not assigned again at once. */
 static uint16_t find_free_port(struct cma_ports *p, uint16_t ps)
 {
 	const uint32_t n = CMA_PORT_LAST - CMA_PORT_FIRST + 1;
@@ -164,10 +160,8 @@ bool cma_port_has_listener(const struct cma_ports *p, uint16_t ps, uint16_t port
 	return false;
 }
 
-/*
- * Whether a listener gets requests to that address. A wildcard accepts both families unless afonly
- * is set. An AF_IB listener accepts none, because RoCE has no GIDs for it.
- */
+/* Whether the listener u gets requests to the address. A wildcard listener accepts IPv4 and IPv6
+ * unless afonly is set. An AF_IB listener accepts none, because a GID of RoCE is an IP address. */
 static bool accepts_address(const struct cma_binding *u, const struct cma_addr *addr,
 			    uint8_t own_index)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A REQ or SIDR_REQ that arrives at the host: finding its listener, and the ID for it (cma.h). */
+/*
+ * Finds the listener of a REQ or SIDR_REQ that arrives at the host, and makes the new ID (cma.h).
+ */
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -48,7 +50,7 @@ static void init_request_id(struct cma_id *id, struct cm_conn *conn, const struc
 	id->dst.port = hdr->src_port;
 	memcpy(id->src.addr.ip, hdr->dst, sizeof(hdr->dst));
 	memcpy(id->dst.ip, hdr->src, sizeof(hdr->src));
-	/* As in the kernel, 0 means the same packet lifetime as 1. */
+	/* As in the kernel, a timeout of 0 gives the same packet lifetime as 1. */
 	if (mad->attr == CM_REQ)
 		id->route_ack_timeout = mad->req.ack_timeout ? mad->req.ack_timeout : 1;
 }
@@ -86,7 +88,7 @@ static struct cma_id *find_listener(struct cma *cma, const struct cm_channel *c,
 	return id->service == service ? id : NULL;
 }
 
-/* Whether another host can have the address: as Linux, and only unicast. */
+/* Whether another host may have this unicast address, by Linux' rules. */
 static bool is_host_address(const struct cma_addr *a)
 {
 	static const uint8_t broadcast[4] = {255, 255, 255, 255};
@@ -97,11 +99,11 @@ static bool is_host_address(const struct cma_addr *a)
 }
 
 /*
- * False: the addresses in the request's private data are not those of the packet, as Linux sends
- * them. Programs trust these addresses, so a peer must not forge them. A request from this host may
- * have loopback addresses and any of the host's own; the daemon has written them. A request from
- * elsewhere must have none of the host's own as its source, not even one of another VLAN: the
- * answer would go to the host itself.
+ * Returns false if the IP addresses in the request's private data are not those of the packet, as
+ * Linux sends them: programs trust these addresses, so a peer must not forge them. The daemon
+ * itself writes the private data of a request from this host, so loopback and any of the host's
+ * addresses are allowed there. In a request from elsewhere, the source must be none of the host's
+ * addresses, not even in another VLAN, because the answer would go to the host itself.
  */
 static bool has_addresses_of_packet(const struct cma *cma, const struct cm_conn *conn,
 				    const struct cm_ip_hdr *hdr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Binding an rdma_cm ID to an address, resolving its destination, and listening (cma.h). */
+/* Binds an rdma_cm ID to an address, resolves its destination, and makes it a listener (cma.h). */
 #include <errno.h>
 #include <net/if.h>
 #include <stddef.h>
@@ -19,19 +19,15 @@ static void set_device(struct cma_id *id, const struct host_address *own)
 	id->sgid_index = id->src.own_index = (uint8_t)(own - id->cma->host->addresses);
 }
 
-/*
- * Compares address formats, not dst->family: on a host that has IPv6 addresses only,
- * getaddrinfo(3) returns ::ffff:192.0.2.2 with AF_INET6 for 192.0.2.2.
- */
+/* Compares address formats instead of dst->family: on a host that has only IPv6 addresses,
+ * getaddrinfo(3) returns ::ffff:192.0.2.2 with AF_INET6 for 192.0.2.2. */
 static bool has_same_family(const struct cma_addr *dst, const struct host_address *a)
 {
 	return cma_addr_is_v4(dst) == ip_is_v4(a->ip);
 }
 
-/*
- * Returns the host's address that stands for loopback: one of the family of `addr`, else one of the
- * other family. NULL: the host has no address.
- */
+/* Returns the host's address that stands for loopback: preferably one of the family of `addr`, else
+ * one of the other family. NULL: the host has no address. */
 static const struct host_address *find_loopback_address(const struct host *host,
 							const struct cma_addr *addr)
 {
@@ -49,7 +45,7 @@ static const struct host_address *find_loopback_address(const struct host *host,
 	return any;
 }
 
-/* Looks a name up only if the index is unknown: if_indextoname needs a free descriptor. */
+/* Compares names only if the index is unknown, because if_indextoname needs a free descriptor. */
 static bool is_on_interface(const struct host_address *a, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE];
@@ -59,10 +55,8 @@ static bool is_on_interface(const struct host_address *a, uint32_t ifindex)
 	return if_indextoname(ifindex, name) && !strcmp(a->ndev, name);
 }
 
-/*
- * Whether the host's address is on the interface that a link-local address names. True for other
- * addresses, and if that interface has no address of the host.
- */
+/* Whether the host's address is on the interface that the link-local address `addr` names. Also
+ * true if `addr` is not link-local, or if the host has no address on that interface. */
 static bool is_in_scope(const struct host *host, const struct cma_addr *addr,
 			const struct host_address *own)
 {
@@ -94,10 +88,8 @@ static const struct host_address *find_own_address(const struct cma_id *id,
 					  : find_host_address(id->cma->host, addr);
 }
 
-/*
- * Returns the port space of an AF_IB address, by its service ID and mask. 0: that is none that this
- * ID may use.
- */
+/* Returns the port space of an AF_IB address, by its service ID and mask. 0: it has none that this
+ * ID may use. */
 static uint16_t find_ib_port_space(const struct cma_id *id, const struct cma_addr *addr)
 {
 	static const uint16_t spaces[] = {CM_PS_IB, CM_PS_TCP, CM_PS_UDP};
@@ -110,7 +102,8 @@ static uint16_t find_ib_port_space(const struct cma_id *id, const struct cma_add
 	return 0;
 }
 
-/* -EPROTONOSUPPORT: the service ID of an AF_IB address is in no port space of this ID. */
+/* Sets *ps. Returns -EPROTONOSUPPORT if the service ID of an AF_IB address is in no port space of
+ * this ID. */
 static int choose_port_space(struct cma_id *id, uint16_t *ps)
 {
 	struct cma_addr *addr = &id->src.addr;
@@ -122,10 +115,10 @@ static int choose_port_space(struct cma_id *id, uint16_t *ps)
 }
 
 /*
- * Returns the address that gives an ID on loopback the device urxe0. NULL if the host has an
- * uplink: as in the kernel, the ID has no device, so that libfabric looks for an address that its
- * peers can reach. Without an uplink no interface has such an address; then loopback belongs to
- * urxe0.
+ * Returns the host's address whose device an ID on loopback gets, if the host has no uplink. NULL
+ * if it has one: as in the kernel, the ID then has no device, so that libfabric looks for an
+ * address that its peers can reach. Without an uplink no interface has such an address, so loopback
+ * belongs to urxe0.
  */
 static const struct host_address *find_device_for_loopback(const struct host *host,
 							   const struct cma_addr *addr)
@@ -156,7 +149,7 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 
 	if (id->state != CMA_IDLE)
 		return -EINVAL;
-	/* As in the kernel: all GIDs of a RoCE port are IP addresses. */
+	/* As in the kernel, because all GIDs of a RoCE port are IP addresses. */
 	if (addr->family == CMA_AF_IB && !cma_addr_is_any(addr))
 		return -ENODEV;
 	if (cma_addr_is_link_local(addr) && !addr->scope)
@@ -177,22 +170,23 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 		return rc;
 	if (own)
 		set_device(id, own);
-	/* As in the kernel: programs read the family of the peer's address. */
+	/* As in the kernel, because programs read the family of the peer's address before they
+	 * connect. */
 	id->dst = cma_addr_wildcard(addr->family);
 	id->state = CMA_ADDR_BOUND;
 	return 0;
 }
 
-/* False: the destination is an IPv4 address, and the host's address is an IPv6 address. */
+/* Returns false if the destination is IPv4 and the host's address is IPv6. */
 static bool fits_destination(const struct cma_id *id, const struct host_address *own)
 {
 	return !cma_addr_is_v4(&id->dst) || ip_is_v4(own->ip);
 }
 
 /*
- * Binds the ID to the device. An ID that is bound to the wildcard also gets the host's address that
- * resolve_next_hop has chosen. If an IPv6 address stands for IPv4 loopback, the ID gets the
- * loopback address.
+ * Binds the ID to urxe0. An ID that is bound to the wildcard also gets the host's address that
+ * resolve_next_hop has chosen. But if that address is IPv6 and the destination IPv4 loopback, the
+ * ID gets the loopback address.
  */
 static void set_source(struct cma_id *id)
 {
@@ -217,8 +211,8 @@ static void finish_resolve_addr(struct cma_id *id, int status)
 }
 
 /*
- * As in the kernel, the next hop has until the program's timeout to answer. neigh.h reports
- * -EHOSTUNREACH before only if other requests have displaced this one. The program then gets
+ * As in the kernel, the next hop may answer until the program's timeout ends. Before that, neigh.h
+ * reports -EHOSTUNREACH only if other requests have displaced this one; the program then gets
  * -ETIMEDOUT.
  */
 void cma_neigh_answer(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop)
@@ -261,20 +255,16 @@ static bool is_near(const struct host_address *a, const struct cma_addr *dst)
 	return host_same_subnet(a->ip, dst->ip, a->prefix_len);
 }
 
-/*
- * False: the destination is in another subnet, and routers forward no packets there from the host's
- * link-local address (RFC 4291, 2.5.6).
- */
+/* Returns false if routers would not forward packets from the address `a`: it is link-local, and
+ * dst is in another subnet (RFC 4291, 2.5.6). */
 static bool is_forwarded(const struct host_address *a, const struct cma_addr *dst)
 {
 	return is_near(a, dst) || !ip_is_link_local(a->ip) || ip_is_link_local(dst->ip) ||
 	       cma_addr_is_multicast(dst);
 }
 
-/*
- * Tries each address of the host: with `near` those in the destination's subnet, else the others.
- * Returns as resolve_from; -ENETUNREACH: none has a route.
- */
+/* Tries each address of the host: with `near` those in the destination's subnet, else the others.
+ * Returns as resolve_from; -ENETUNREACH: none of them has a route. */
 static int resolve_from_each(struct cma_id *id, bool near, const struct host_address **chosen)
 {
 	const struct host *host = id->cma->host;
@@ -292,10 +282,8 @@ static int resolve_from_each(struct cma_id *id, bool near, const struct host_add
 	return rc;
 }
 
-/*
- * The source of the kernel's best route. NULL: there is no route, the host has no such address, or
- * the program names another interface.
- */
+/* Returns the source address of the kernel's best route to the destination. NULL: there is no
+ * route, the host lacks that address, or the program names another interface. */
 static const struct host_address *find_best_source(const struct cma_id *id)
 {
 	struct route *route = id->cma->neigh->route;
@@ -304,8 +292,8 @@ static const struct host_address *find_best_source(const struct cma_id *id)
 	return a && is_in_scope(id->cma->host, &id->dst, a) ? a : NULL;
 }
 
-/* Tries the source of the best route: with `near` if that address is in the destination's subnet,
- * else if it is outside; otherwise returns -ENETUNREACH. */
+/* Tries the source of the best route if it is in the destination's subnet (`near`), or if it is
+ * outside (not `near`). Otherwise returns -ENETUNREACH. */
 static int resolve_from_best(struct cma_id *id, const struct host_address *best, bool near,
 			     const struct host_address **chosen)
 {
@@ -316,9 +304,9 @@ static int resolve_from_best(struct cma_id *id, const struct host_address *best,
 }
 
 /*
- * Prefers a source address in the destination's subnet, then that of the kernel's best route, else
- * takes any that has a route. In the subnet, too, the kernel's choice comes first: it avoids
- * deprecated addresses, which soon disappear. Returns as resolve_from.
+ * Prefers source addresses in the destination's subnet to others, and among either kind the source
+ * of the kernel's best route, which avoids deprecated addresses that soon disappear. Otherwise
+ * takes any address that has a route. Returns as resolve_from.
  */
 static int resolve_from_any(struct cma_id *id, const struct host_address **chosen)
 {
@@ -333,10 +321,8 @@ static int resolve_from_any(struct cma_id *id, const struct host_address **chose
 	return rc;
 }
 
-/*
- * Replaces the wildcard as destination by the host's address; if that is IPv6, but the destination
- * IPv4, by 127.0.0.1.
- */
+/* Replaces a wildcard destination by the host's address `own`. If the wildcard is IPv4 and `own`
+ * IPv6, replaces it by 127.0.0.1. */
 static void set_any_destination(struct cma_id *id, const struct host_address *own)
 {
 	static const uint8_t loopback[4] = {127, 0, 0, 1};
@@ -347,7 +333,7 @@ static void set_any_destination(struct cma_id *id, const struct host_address *ow
 		memcpy(id->dst.ip + IP_V4_BITS / 8, loopback, sizeof(loopback));
 }
 
-/* False: one of the ID's address and its destination is IPv4, and the other IPv6. */
+/* Returns false if of the ID's address and its destination one is IPv4 and the other IPv6. */
 static bool is_bound_for_destination(const struct cma_id *id)
 {
 	const struct cma_addr *src = &id->src.addr, *dst = &id->dst;
@@ -358,12 +344,14 @@ static bool is_bound_for_destination(const struct cma_id *id)
 
 /*
  * Sets `peer`, the GID that packets go to, and resolves its next hop into next_hop. Sets
- * sgid_index, which becomes the source if the next hop is resolved. 0: it is; -EINPROGRESS:
- * cma_neigh_answer follows. -EINVAL: the source is loopback, and the destination another host; or
- * the host no longer has the source. -ENETUNREACH: no route, or one of source and destination is
- * IPv4 and the other IPv6; -ENODEV: the destination is the wildcard, and the host has no address;
- * or another error of neigh_resolve. From loopback to a multicast group, packets carry the host's
- * own address.
+ * sgid_index, which becomes the source once the next hop is resolved. From loopback to a multicast
+ * group, packets carry the host's own address. Returns 0 if the next hop is resolved, or
+ * -EINPROGRESS if cma_neigh_answer follows.
+ * -EINVAL: the source is loopback, and the destination another host; or the host no longer has the
+ * source address.
+ * -ENETUNREACH: no route, or of source and destination one is IPv4 and the other IPv6.
+ * -ENODEV: the destination is the wildcard, and the host has no address. Other values are errors of
+ * neigh_resolve_persistently.
  */
 static int resolve_next_hop(struct cma_id *id)
 {
@@ -375,7 +363,7 @@ static int resolve_next_hop(struct cma_id *id)
 	if (!is_bound_for_destination(id))
 		return -ENETUNREACH;
 	if (cma_addr_is_any(&id->dst) || find_own_address(id, &id->dst)) {
-		/* The destination is this host: packets go to the host's own address. */
+		/* The destination is this host, so packets go to the host's own address. */
 		if (!own)
 			own = cma_addr_is_any(&id->dst)
 				      ? find_loopback_address(id->cma->host, &id->dst)
@@ -409,10 +397,8 @@ static int start_resolve(struct cma_id *id)
 {
 	int rc = resolve_next_hop(id);
 
-	/*
-	 * An unreachable neighbour ends as the program's timeout does, by an event. A missing route
-	 * is an error of this call.
-	 */
+	/* As for a timeout, the program learns by an event that the neighbour is unreachable. A
+	 * missing route is an error of this call. */
 	if (rc == -EHOSTUNREACH)
 		rc = -ETIMEDOUT;
 	if (!rc || rc == -ETIMEDOUT) {
@@ -438,7 +424,8 @@ void cma_restart_resolve(struct cma_id *id)
 		finish_resolve_addr(id, rc);
 }
 
-/* Programs may have tens of thousands of IDs in the list, so it is scanned only when one is due. */
+/* Programs may have tens of thousands of IDs in the list, so this function scans it only if one is
+ * due. */
 void cma_tick_resolve(struct cma *cma)
 {
 	struct cma_id *id, *after;

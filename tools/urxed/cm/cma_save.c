@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Copies an rdma_cm ID into a record for the next daemon or another host, restores an ID from a
- * record, and freezes it (cma.h).
- */
+/* Copies an rdma_cm ID into a record for the next daemon or another host, restores an ID from a
+ * record, and freezes and thaws IDs (cma.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +46,7 @@ void cma_thaw(struct cma_id *id)
 	cma_restart_resolve(id);
 }
 
-/* NULL: no memory. */
+/* Returns NULL if memory is lacking. */
 static struct cma_id *copy_id(struct cma *cma, const struct cma_saved *saved, void *ctx)
 {
 	struct cma_id *id = calloc(1, sizeof(*id));
@@ -61,10 +59,8 @@ static struct cma_id *copy_id(struct cma *cma, const struct cma_saved *saved, vo
 	return id;
 }
 
-/*
- * Enters an ID, which has its port, into the table, and restores its connection. On error frees the
- * ID and its port.
- */
+/* Enters an ID, which already has its port, into the table, and restores its connection. On error
+ * it frees the ID and releases the port. */
 static int add_id(struct cma_id *id, const struct cma_saved *saved, bool frozen)
 {
 	struct cma *cma = id->cma;
@@ -84,9 +80,9 @@ static int add_id(struct cma_id *id, const struct cma_saved *saved, bool frozen)
 }
 
 /*
- * Binds the ID of a saved program to its port, and makes it a listener if it was one. Unlike
- * cma_port_restore this function checks as for a new bind, because another process may have got the
- * port. On an error of cma_port_bind the ID stays unbound.
+ * Binds the ID of a saved program to its port, and makes it a listener if it was one. Checks for
+ * conflicts as for a new bind, unlike cma_port_restore, because another process may have bound the
+ * port since. If cma_port_bind fails, the ID stays unbound.
  */
 static int bind_again(struct cma_id *id)
 {

@@ -34,8 +34,8 @@ static void receive_frame(void *ctx, uint64_t now, const uint8_t *frame, uint32_
 	gsi_input(&r->gsi, now, frame, len);
 }
 
-/* Whether the MAD begins a connection, or ends one that urxed does not have: urxed would answer it.
- */
+/* Whether the MAD begins a connection, or ends one that urxed does not have. urxed would answer
+ * such a MAD, even if it is for the kernel. */
 static bool is_of_no_connection(const struct rdmacm *r, const struct cm_path *path,
 				const uint8_t bytes[CM_MAD_LEN])
 {
@@ -48,9 +48,9 @@ static bool is_of_no_connection(const struct rdmacm *r, const struct cm_path *pa
 }
 
 /*
- * Whether the kernel's connection manager receives the sender's MAD by the HCA, and answers it, so
- * that urxed drops a request: a station of the HCA's network has sent the MAD to an address that
- * the kernel has there. MADs of virtual machines reach only urxed.
+ * Whether the kernel's connection manager also receives the sender's MAD, through the HCA, and
+ * answers it. So it is if a station of the HCA's network has sent the MAD to an address that the
+ * kernel has there; urxed then drops the MAD. MADs of virtual machines reach only urxed.
  */
 static bool is_for_hca(const struct rdmacm *r, const struct cm_path *path)
 {
@@ -94,7 +94,8 @@ static bool has_room_for_mads(void *ctx)
 	return gsi_has_room(&r->gsi, CM_TICK_MAX);
 }
 
-/* The MTU to the ID's peer. In a VLAN, as Linux does, at most that of the VLAN's interface. */
+/* Returns the MTU to the ID's peer. As in Linux, a VLAN's MTU is at most that of the VLAN's
+ * interface. */
 static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
 {
 	struct rdmacm *r = ctx;
@@ -109,15 +110,15 @@ static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
 	return own && own->vlan_mtu && own->vlan_mtu < mtu ? (uint16_t)own->vlan_mtu : mtu;
 }
 
-/* Whether the device may be the HCA of another urxed (--device): then this daemon takes the place
- * of the kernel's rdma_cm. */
+/* Whether the device may be the HCA of another urxed, as its name is not the default (--device).
+ * Then this daemon takes the place of the kernel's rdma_cm for the other urxed. */
 static bool may_be_hca(const struct host *host)
 {
 	return strcmp(host->device, HOST_DEVICE) != 0;
 }
 
-/* Whether the QPN may be that of a process that has not come back yet after a restart of the
- * daemon, or of another user's process that has ended a short time ago. */
+/* Whether the QPN may belong to a process that has not come back yet after a restart of the daemon,
+ * or may have belonged to another user's process until a short time ago. */
 static bool is_reserved(const struct sessions *sessions, uid_t user, uint32_t qpn)
 {
 	const struct lease_table *leases = &sessions->sw->leases;
@@ -127,10 +128,11 @@ static bool is_reserved(const struct sessions *sessions, uid_t user, uint32_t qp
 }
 
 /*
- * Any process may name a QPN of block 0 that no HCA's queue pair has: the daemon leases that block
- * to no process. Programs that use rdma_cm without a queue pair of their own, as rdma-core's
- * cmtime, put such numbers into their messages. On a device that is the HCA of another urxed, a
- * process may also name other QPNs that no process has: the other urxed has leased them.
+ * Whether the process may name the QPN in a message. Any process may name a QPN of block 0, which
+ * the daemon leases to no process, unless a queue pair of the HCA has it: programs that use rdma_cm
+ * without a queue pair, such as rdma-core's cmtime, name such numbers. If another urxed may use
+ * this device as its HCA, a process may also name other QPNs that no process has, because the other
+ * urxed has leased them.
  */
 static bool may_name_qpn(void *ctx, pid_t pid, uid_t user, uint32_t qpn)
 {
@@ -201,7 +203,7 @@ void rdmacm_close(struct rdmacm *r)
 		return;
 	r->sessions->sw->gsi = NULL;
 	r->sessions->is_frozen = NULL;
-	/* gsi_close drops the MADs for peers that ucma_close queues. */
+	/* ucma_close may queue MADs to peers, which gsi_close drops. */
 	ucma_close(&r->ucma, r->run_dir);
 	gsi_close(&r->gsi);
 }
@@ -212,8 +214,8 @@ void rdmacm_event(struct rdmacm *r, uint64_t now)
 }
 
 /*
- * gsi_run before the timers delivers MADs; gsi_run after them sends replies at once. The second
- * call also delivers MADs between two programs of this host, which start timers.
+ * gsi_run runs before the timers to deliver received MADs, and after them to send replies at once.
+ * The second call also delivers MADs between two programs of this host, which start timers in turn.
  */
 uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now)
 {

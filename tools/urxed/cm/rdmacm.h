@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * rdma_cm of the host in urxed: connects QP1 (gsi.h) and the switch below with the programs above
- * (ucma.h). daemon_start.c and daemon_run.c call this.
- */
+/* The host's rdma_cm in urxed: connects QP1 (gsi.h) and the switch with the code that serves
+ * programs (ucma.h). daemon_start.c and daemon_run.c call this. */
 #ifndef URXE_URXED_CM_RDMACM_H
 #define URXE_URXED_CM_RDMACM_H
 
@@ -24,27 +22,23 @@ struct rdmacm {
 };
 
 /*
- * Starts rdma_cm; the members of `group` may use it too if `group` is not 0. The epoll set of
- * `sessions` watches it, with r as data. Returns 0, or a negative errno value: `error` has one
+ * Starts rdma_cm. If `group` is not 0, the group's members may also use it. The epoll set of
+ * `sessions` watches it, with r as data. Returns 0, or a negative errno value; `error` then has one
  * sentence, and the caller still calls rdmacm_close.
  */
 int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now,
 		struct sessions *sessions, char error[RDMACM_ERROR]);
-/* Call it when the daemon begins to serve clients: they may claim recorded IDs for
+/* Call it when the daemon begins to serve clients: these may claim recorded IDs for
  * UCMA_CLAIM_TIME_NS from `now` on. */
 void rdmacm_begin_claims(struct rdmacm *r, uint64_t now);
-/*
- * A zeroed structure is accepted. Sends no DREQ to peers: another daemon may take over the
- * connections.
- */
+/* Accepts a zeroed structure. Sends no DREQ to peers, because another daemon may take over the
+ * connections. */
 void rdmacm_close(struct rdmacm *r);
 
 /* Handles connections and commands of programs. Call it when the epoll set reports r. */
 void rdmacm_event(struct rdmacm *r, uint64_t now);
-/*
- * Handles expired timers and received MADs; returns the time of the next call in ns, UINT64_MAX =
- * never.
- */
+/* Handles expired timers and received MADs; returns the time of the next call in ns, UINT64_MAX: no
+ * timer runs. */
 uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now);
 /* Call it with neigh.h's answer for a waiter of gsi_send.c or cma_resolve.c. */
 void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,
@@ -53,7 +47,7 @@ void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,
 void rdmacm_host_changed(struct rdmacm *r);
 /* Writes the counters that are not 0 to the log. */
 void rdmacm_log_counters(const struct rdmacm *r);
-/* How many files of /dev/infiniband/rdma_cm programs have open. */
+/* Returns how many open files of /dev/infiniband/rdma_cm programs have. */
 uint32_t rdmacm_open_files(const struct rdmacm *r);
 
 #endif

@@ -58,8 +58,8 @@ int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct ho
 	u->limit = quota_connections(CMA_IDS);
 	u->listen_fd = u->epoll_fd = -1;
 	u->claim_deadline = UINT64_MAX; /* until ucma_begin_claims */
-	/* Greater than all sequence numbers of an earlier daemon, which had less than an event per
-	 * ns. */
+	/* Greater than all sequence numbers of an earlier daemon, which gave less than one number
+	 * per ns. */
 	u->next_sequence = now + 1;
 	rc = ucma_store_open(u, run_dir);
 	if (!rc)
@@ -83,10 +83,8 @@ static void disconnect_file(struct ucma_file *file)
 	file->claimed_file = NULL;
 	if (file->fd < 0)
 		return;
-	/*
-	 * fd_guard's helper process may close the socket later; until then epoll would report it
-	 * again and again.
-	 */
+	/* fd_guard's helper process may hold a copy of the socket for some time, during which epoll
+	 * would report the socket again and again. */
 	epoll_ctl(u->epoll_fd, EPOLL_CTL_DEL, file->fd, NULL);
 	fd_guard_close(file->fd);
 	file->fd = -1;
@@ -113,17 +111,16 @@ static bool destroy_some(struct ucma_file *file, uint32_t most)
 		return false;
 	slot_file_drop(&u->store, file->slot);
 	LIST_REMOVE(file, link);
-	/* Events that peers have caused meanwhile may have queued the file for ucma_flush. */
+	/* Removes the file from ucma_flush's list: peers' messages may have caused new events
+	 * during the calls above. */
 	ucma_events_close(file);
 	free(file);
 	u->n_ended--;
 	return true;
 }
 
-/*
- * Destroys at most UCMA_END_STEP events and IDs of an ended file; frees the file if none is left.
- * Stops while QP1's queue has no room, because each ID may send a message.
- */
+/* Destroys at most UCMA_END_STEP events and IDs of an ended file; frees the file if none is left.
+ * Stops when QP1's queue has no room, because to destroy an ID may send a message. */
 static void destroy_step(struct ucma_file *file)
 {
 	const struct ucma *u = file->ucma;
@@ -148,8 +145,9 @@ static void end_file(struct ucma_file *file)
 }
 
 /*
- * Keeps a file whose program may claim it again, or be restored here or elsewhere. Until then the
- * ports of its IDs stay taken, and their peers get no answer instead of a refusal.
+ * Keeps a file whose program may claim it again, or be restored here or elsewhere. Meanwhile the
+ * ports of its IDs stay taken, and their peers get no answer, where they would otherwise be
+ * refused.
  */
 static void depart(struct ucma_file *file, uint64_t time_limit)
 {
@@ -159,9 +157,9 @@ static void depart(struct ucma_file *file, uint64_t time_limit)
 }
 
 /*
- * True: a checkpoint has saved the file, so its program may be restored after its end. A file
- * without IDs has nothing to restore. Of a file that an earlier daemon has recorded (fd < 0) the
- * daemon does not know whether it was saved, so it is kept.
+ * Returns true if a checkpoint has saved the file, so that its program may be restored after its
+ * end. A file without IDs has nothing to restore. If an earlier daemon has recorded the file (fd <
+ * 0), this daemon does not know whether it was saved, and so keeps it.
  */
 static bool can_be_restored(const struct ucma_file *file)
 {
@@ -176,8 +174,9 @@ static bool is_process_alive(const struct ucma_file *file)
 }
 
 /*
- * True: the program lives, and may not have received the welcome, for instance for want of a free
- * descriptor. It then claims the file again, or gives up that claim and makes another one.
+ * Returns true if the program lives, but may not have received the welcome, for instance because it
+ * had no free descriptor. The program then claims the file again, or closes this connection and
+ * claims by another one.
  */
 static bool is_claim_lost(const struct ucma_file *file)
 {
@@ -186,7 +185,8 @@ static bool is_claim_lost(const struct ucma_file *file)
 
 /*
  * Closes the file's connection. The file departs if its program may be restored or may claim it
- * again. Else it ends: ucma_tick destroys the IDs and events that are too many for one step.
+ * again. Otherwise the file ends: this function destroys some of its IDs and events, and ucma_tick
+ * the rest.
  */
 static void ucma_file_close(struct ucma_file *file)
 {
@@ -242,10 +242,8 @@ static uint64_t tick_departed(struct ucma *u)
 	return due;
 }
 
-/*
- * Runs one destroy_step. Returns when to call it again; UINT64_MAX also without room in QP1's
- * queue, when ucma_tick is called anyway once there is room.
- */
+/* Runs one destroy_step. Returns when to call this again; UINT64_MAX: no file has ended, or QP1's
+ * queue has no room. In the second case ucma_tick is called when there is room. */
 static uint64_t tick_ended(struct ucma *u)
 {
 	struct ucma_file *file;
@@ -265,7 +263,9 @@ void ucma_close(struct ucma *u, const char *run_dir)
 
 	if (!u->cma.cm)
 		return;
-	/* Before the loop below, which would remove the files from the record. */
+	/*
+	 * Before the loop below, which would remove the files from the record for the next daemon.
+	 */
 	ucma_store_close(u, run_dir);
 	while ((file = LIST_FIRST(&u->files)))
 		if (file->ended)
@@ -284,10 +284,10 @@ void ucma_close(struct ucma *u, const char *run_dir)
 }
 
 /*
- * Whether the process may bind ports below CMA_PORT_UNPRIVILEGED. /proc shows the current
- * capabilities. After it connected, the process may have executed a program with more privileges
- * (set-user-ID, file capabilities), while a child uses the socket. So /proc counts only for a
- * process that connected as root or as the daemon's own user.
+ * Whether the process may bind ports below CMA_PORT_UNPRIVILEGED. /proc shows the process's present
+ * capabilities. But since it connected, the process may have executed a program with more
+ * privileges (set-user-ID, file capabilities), while its child uses the socket. So /proc counts
+ * only for a process that connected as root or as the daemon's own user.
  */
 static bool has_low_ports(const struct ucma_file *file)
 {
@@ -295,10 +295,8 @@ static bool has_low_ports(const struct ucma_file *file)
 	       process_capable(file->pid, CAP_NET_BIND_SERVICE);
 }
 
-/*
- * Whether the peer has a departed file, which its connection may claim: then the connection is not
- * one more for the quota.
- */
+/* Whether the peer has a departed file, which the new connection may claim. The quota counts that
+ * file already, so the connection is not one more. */
 static bool has_departed_file(const struct ucma *u, const struct ucred *peer)
 {
 	const struct ucma_file *file;
@@ -405,7 +403,8 @@ static int refuse_hello(const struct ucma_file *file, int status)
 	return status;
 }
 
-/* Sends the welcome with both ends of the event socket. Returns 0 or a negative errno value. */
+/* Sends the welcome with both ends of the event socket to the program. Returns 0 or a negative
+ * errno value. */
 static int send_welcome(struct ucma_file *file, uint64_t token)
 {
 	const struct cm_attach_welcome w = {.token = token};
@@ -430,8 +429,9 @@ static bool is_claimed(const struct ucma_file *file)
 }
 
 /*
- * Returns the file of the claimant's process that has the token and no connection. NULL: there is
- * none, or another claimant has come first, even if that one still waits.
+ * Returns the file without connection that has the token and belongs to the claimant's process.
+ * NULL: there is none, or an earlier claimant has claimed it, even if that claim is not complete
+ * yet.
  */
 static struct ucma_file *find_unclaimed_file(const struct ucma_file *claimant, uint64_t token)
 {
@@ -444,7 +444,7 @@ static struct ucma_file *find_unclaimed_file(const struct ucma_file *claimant, u
 	return file;
 }
 
-/* The file gets the sockets of the claimant `by`, which is freed. */
+/* Gives the sockets of the claimant `by` to the file, and frees `by`. */
 static void transfer_connection(struct ucma_file *file, struct ucma_file *by)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = file};
@@ -457,10 +457,8 @@ static void transfer_connection(struct ucma_file *file, struct ucma_file *by)
 	ucma_drop_fetched_events(file, by->fetched);
 	LIST_REMOVE(by, link);
 	free(by);
-	/*
-	 * liburxe.so claims no file while its program is frozen, so this program is frozen no
-	 * longer.
-	 */
+	/* liburxe.so claims no file while its program is frozen. So if the file is still frozen,
+	 * the program no longer is. */
 	ucma_file_thaw(file);
 	LIST_FOREACH(ctx, &file->ctxs, link)
 	cma_restart_resolve(ctx->id);
@@ -468,9 +466,9 @@ static void transfer_connection(struct ucma_file *file, struct ucma_file *by)
 }
 
 /*
- * Answers a claimant once the program has claimed its QPN leases: before that, its QPNs could not
- * be connected. Returns 0, also if the claimant has to wait; or a negative errno value: the caller
- * closes the connection.
+ * Answers a claimant if the program has claimed its QPN leases; before that, the process may not
+ * name its QPNs (ucma_ops.may_name_qpn). Returns 0, also if the claimant has to wait; or a negative
+ * errno value, after which the caller closes the connection.
  */
 static int complete_claim(struct ucma_file *by)
 {
@@ -486,9 +484,9 @@ static int complete_claim(struct ucma_file *by)
 }
 
 /*
- * Starts the claim of a departed file: its program was frozen while others made their claims, or
- * has lost its first claim. If this claim has to wait, tick_claims completes it; if the claimant
- * ends before, the file departs again.
+ * Starts the claim of a departed file, whose program was frozen while other programs made their
+ * claims, or has lost its first claim. If this claim has to wait, tick_claims completes it; if the
+ * claimant ends before, the file departs again.
  */
 static void claim_departed_file(struct ucma_file *file)
 {
@@ -508,7 +506,7 @@ static int register_file(struct ucma_file *file)
 	return send_welcome(file, file->token);
 }
 
-/* Returns 0, or a negative errno value: the caller closes the file. */
+/* Returns 0, or a negative errno value after which the caller closes the file. */
 static int handle_hello(struct ucma_file *file, const void *message, int len)
 {
 	struct cm_attach_hello hello;
@@ -549,17 +547,16 @@ static int handle_command(struct ucma_file *file, const uint8_t *message, uint32
 				  .out_size = request->out < CM_ATTACH_BYTES ? request->out
 									     : CM_ATTACH_BYTES};
 	file->unconfirmed = false;
-	/* The records of a frozen file include its events. */
+	/* Keeps fetched events of a frozen file until the thaw, because the file's records include
+	 * them. */
 	if (!file->frozen)
 		ucma_drop_fetched_events(file, request->fetched);
 	file->stale = file->n_cancelled = 0;
 	status = c.number >= CM_ATTACH_FREEZE ? ucma_run_checkpoint(&c)
 		 : file->frozen               ? -EBUSY
 					      : ucma_run_command(&c);
-	/*
-	 * Before the reply: when the program has the reply, withdrawn events are in its socket
-	 * again.
-	 */
+	/* Flushes before the reply, so that the program finds withdrawn events in its socket again
+	 * when it has the reply. */
 	(void)ucma_flush(file->ucma);
 	answer->reply = (struct cm_attach_reply){.status = status,
 						 .out = c.out_len,
@@ -576,7 +573,8 @@ static void handle_file_event(struct ucma_file *file)
 		__attribute__((aligned(8)));
 	int rc, n;
 
-	/* A program may send CM_ATTACH_THAW before it has the reply to its last command. */
+	/* While the kernel had no memory for a reply, the program may have sent CM_ATTACH_THAW.
+	 * Sends the reply first. */
 	if (file->answer_len && !ucma_send_answer(file) && file->answer_len)
 		return;
 	n = vnic_peer_recv(file->fd, message, sizeof(message));
@@ -628,10 +626,8 @@ bool ucma_file_awaits_restoration(const struct ucma_file *file)
 	       !is_process_alive(file);
 }
 
-/*
- * Closes restored files after the deadline, or when their processes have ended. True: some are
- * still unclaimed.
- */
+/* Closes restored files if the deadline is over or their processes have ended. Returns whether some
+ * are still unclaimed. */
 static bool close_unclaimed_files(struct ucma *u)
 {
 	struct ucma_file *file, *next;
@@ -673,7 +669,7 @@ uint64_t ucma_tick(struct ucma *u, uint64_t now)
 		due = ticks[i](u);
 		next = due < next ? due : next;
 	}
-	/* Last, because the ticks above start timers of connections. */
+	/* Runs last, because the calls above may start timers of connections. */
 	due = cma_tick(&u->cma, now);
 	next = due < next ? due : next;
 	due = ucma_flush(u);

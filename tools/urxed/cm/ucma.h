@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The daemon's replacement for the kernel's rdma_ucm module. Programs that have opened
- * /dev/infiniband/rdma_cm send commands on a socket and get responses and events
+ * /dev/infiniband/rdma_cm send commands on a socket, and get responses and events
  * (cm/attach_protocol.h, with the layouts of rdma/rdma_user_cm.h). The IDs of a program end with
  * the program, but survive a restart of the daemon: a slot file records them. Only the daemon's
- * thread calls this.
+ * thread calls these functions.
  */
 #ifndef URXE_URXED_CM_UCMA_H
 #define URXE_URXED_CM_UCMA_H
@@ -24,44 +24,35 @@
 #include "urxed/session/process_info.h"
 #include "urxed/session/slot_file.h"
 
-#define UCMA_BACKLOG_MAX 1024 /* net.rdma_ucm.max_backlog */
-/*
- * 1/8 of a backlog is kept for senders whose MAC was confirmed by ARP or neighbour discovery.
- * Otherwise senders with invented addresses could fill the whole backlog.
- */
+#define UCMA_BACKLOG_MAX 1024 /* as the kernel's default of net.rdma_ucm.max_backlog */
+/* 1/8 of a listener's backlog is reserved for senders whose MAC was confirmed by ARP or neighbour
+ * discovery. Otherwise requests with invented sender addresses could fill the whole backlog. */
 #define UCMA_RESERVE 8
-/* Limit of the groups that all IDs have joined; a user has a quota (quota.h). */
+/* Limit of the multicast groups that all IDs have joined; each user has a quota of it (quota.h). */
 #define UCMA_GROUPS 4096
-/*
- * How many IDs and events of an ended program the daemon destroys in one step: other programs wait
- * meanwhile.
- */
+/* Number of IDs and events of an ended program that the daemon destroys in one step. It is limited,
+ * because other programs wait meanwhile. */
 #define UCMA_END_STEP 512
-/*
- * Limit of the connections that are accepted at a time: clients that connect without end must not
- * keep the daemon from other work.
- */
+/* Number of connections that the daemon accepts in one call: clients that connect without end must
+ * not keep the daemon from other work. */
 #define UCMA_ACCEPTS 16
-/* An ID with so many unfetched events may not resolve another address. */
+/* An ID with this many events that its program has not fetched may not resolve another address. */
 #define UCMA_EVENTS_MAX 64
-/*
- * Limit of the unfetched events of all IDs. If a user's quota (quota.h) is used up, none of the
- * user's IDs may resolve another address.
- */
+/* Limit of the events of all IDs that programs have not fetched. If a user's quota of it (quota.h)
+ * is used up, none of the user's IDs may resolve another address. */
 #define UCMA_EVENTS 131072
-/*
- * Limit of the requests that one user's programs have neither accepted nor rejected. It also
- * applies to users without quota, because other hosts send the requests.
- */
+/* Limit of the requests that the programs of one user have neither accepted nor rejected. It also
+ * applies to users without quota, because other hosts cause the requests. */
 #define UCMA_REQUESTS_MAX 16384
 #define UCMA_STORE_NAME   "urxed.ids"
 /*
- * How long a new daemon keeps the IDs that an earlier one has recorded for running programs. Also
- * how long it keeps them after a claim whose connection ended before the program's first command.
+ * Time for which a new daemon keeps the IDs that an earlier one has recorded for running programs,
+ * and for which it keeps them after a claim whose connection ended before the program's first
+ * command.
  */
 #define UCMA_CLAIM_TIME_NS 3000000000ull
 
-/* How long, from the end of a program that was frozen, the daemon keeps the program's IDs. */
+/* Time for which the daemon keeps the IDs of a program that has ended while frozen. */
 #define UCMA_DEPARTED_NS (CM_ATTACH_DEPARTED_S * UINT64_C(1000000000))
 
 struct ucma_file;
@@ -70,9 +61,9 @@ struct ucma_ctx;
 /* A multicast group that an ID has joined. */
 struct ucma_group {
 	struct ucma_ctx *ctx;
-	uid_t user;      /* counted in ucma.groups, also after a move to another user's file */
+	uid_t user;      /* the user whose quota counts the group, even in another user's file */
 	uint32_t number; /* the `id` in the program's LEAVE_MCAST command */
-	uint64_t uid;    /* the program's user context, returned in its events */
+	uint64_t uid;    /* the program's user context, returned in the group's events */
 	uint32_t events_reported;
 	uint32_t slot; /* in ucma.store */
 	LIST_ENTRY(ucma_group) link;
@@ -86,12 +77,12 @@ TAILQ_HEAD(ucma_event_list, ucma_event);
 struct ucma_ctx {
 	struct ucma_file *file;
 	struct cma_id *id;
-	uint64_t uid; /* the program's user context; 0 = a request that was not accepted yet */
+	uint64_t uid; /* the program's user context; 0 = the ID of a request not yet accepted */
 	uint32_t events_reported;
-	uint32_t backlog; /* listener: how many more requests may wait */
-	uint32_t reserve; /* places of the backlog that only known senders get */
+	uint32_t backlog; /* listener: number of further requests that may wait */
+	uint32_t reserve; /* listener: the places of the backlog that only confirmed senders get */
 	uint32_t n_events;
-	struct ucma_event_list events; /* queued events that count for this ID, in their order */
+	struct ucma_event_list events; /* queued events that count for this ID, oldest first */
 	struct ucma_event *request; /* the queued CONNECT_REQUEST that created this ID, or NULL */
 	struct ucma_group_list groups;
 	uint32_t slot; /* in ucma.store */
@@ -102,14 +93,14 @@ struct ucma_ctx {
 LIST_HEAD(ucma_ctx_list, ucma_ctx);
 
 struct ucma_event {
-	struct ucma_ctx *ctx;     /* the ID whose events_reported counts it */
-	struct ucma_group *group; /* its events_reported counts it too; NULL: none */
-	struct ucma_ctx *child;   /* CONNECT_REQUEST: the new ID; NULL once destroyed */
+	struct ucma_ctx *ctx;     /* the ID whose events_reported counts the event */
+	struct ucma_group *group; /* the group whose events_reported also counts it; NULL = none */
+	struct ucma_ctx *child;   /* CONNECT_REQUEST: the new ID; NULL = it is destroyed */
 	struct rdma_ucm_event_resp resp;
 	uint64_t sequence; /* increases from event to event */
 	uint32_t slot;     /* in ucma.store */
-	bool sent;         /* in a packet to the program, which may not have read it yet */
-	bool cancelled;    /* has no ID any more; the program skips its packet */
+	bool sent;         /* a packet with the event is in the program's socket, read or not */
+	bool cancelled;    /* the event's ID is gone; the program will skip the event's packet */
 	TAILQ_ENTRY(ucma_event) link;     /* in the events of the file */
 	TAILQ_ENTRY(ucma_event) ctx_link; /* in the events of the ID */
 };
@@ -118,7 +109,7 @@ struct ucma_event {
 #define UCMA_SAVE_COMPLETE (UINT32_MAX - 1) /* all records were saved */
 #define UCMA_SAVE_BROKEN   UINT32_MAX /* an ID was destroyed meanwhile, or a record is missing */
 
-/* The record that CM_ATTACH_SAVE returned last for a frozen file. All 0: none. */
+/* The record that CM_ATTACH_SAVE last returned for a frozen file. All 0: it has returned none. */
 struct ucma_save_cursor {
 	uint32_t kind;        /* of that record; 0: none; or one of UCMA_SAVE_* */
 	struct ucma_ctx *ctx; /* of that record, or the ID of its group */
@@ -134,57 +125,52 @@ struct ucma_answer {
 
 /*
  * One open file of /dev/infiniband/rdma_cm in a program. A claimant is the file of a new connection
- * by which a program claims its restored or departed (forget_at) file.
+ * by which the program claims its restored or departed file (forget_at); the claimed file then
+ * takes over that connection.
  */
 struct ucma_file {
 	struct ucma *ucma;
 	int fd;       /* command socket; -1: restored and not yet claimed, departed, or ended */
 	int event_fd; /* a packet for each event; -1 before the hello */
 	uint32_t n_events;
-	uint32_t sent;             /* how many events, from the first, are sent */
-	struct ucma_event *unsent; /* the first event that is not sent; NULL: none */
-	bool ended;     /* given up: ucma_tick destroys its IDs and events, then the file */
+	uint32_t sent;             /* number of sent events, which are the first ones */
+	struct ucma_event *unsent; /* the first event that is not yet sent; NULL = none */
+	bool ended;     /* given up: ucma_tick destroys the file's IDs and events, then the file */
 	bool frozen;    /* saved or restored, until the thaw: sends no events, and runs only the
 			   commands of ucma_checkpoint.c */
 	bool restoring; /* frozen, because the program restores it from records */
-	/*
-	 * The program has claimed the file, and has given no command since: it may not have
-	 * received the welcome.
-	 */
+	/* The program has claimed the file, but has sent no command since, so it may not have
+	 * received the welcome. */
 	bool unconfirmed;
-	/*
-	 * ns; when the daemon gives up a departed file; 0: not departed. A file departs if its
-	 * program ended while frozen, or may not have received the welcome to its claim.
-	 */
+	/* Time at which the daemon gives up a departed file, ns; 0: not departed. A file departs if
+	 * its program ended while frozen, or may not have received the welcome to its claim. */
 	uint64_t forget_at;
 	struct ucma_save_cursor save_cursor;
-	struct ucma_answer answer; /* to the last command */
-	/* Bytes of `answer` if the kernel had no memory to send it; 0: the program has it. */
+	struct ucma_answer answer; /* the reply to the last command */
+	/* Bytes of `answer` that the daemon still has to send, because the kernel had no memory; 0:
+	 * none. */
 	uint32_t answer_len;
-	uint32_t stale;       /* number of sent packets that the current command has made invalid */
+	uint32_t stale;       /* sent packets that the current command has made invalid */
 	uint32_t n_cancelled; /* events that the current command has cancelled */
 	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* their sequence numbers */
-	uint32_t to_skip;   /* cancelled events that the program has not skipped yet */
+	uint32_t to_skip;   /* cancelled events whose packets the program has yet to skip */
 	bool send_queued;   /* in ucma.to_send */
 	bool event_fd_full; /* the event socket is full, and watched for EPOLLOUT */
-	uint64_t fetched;   /* of a claimant: sequence number of the last event that the program has
-			       fetched */
+	uint64_t fetched;   /* claimant: sequence number of the last event the program fetched */
 	pid_t pid;
 	uid_t user;
 	char name[PROCESS_NAME];
-	/* The process had CAP_NET_BIND_SERVICE when it opened the device, and belongs to root or to
-	 * the daemon's user. */
+	/* The process had CAP_NET_BIND_SERVICE when it opened the device, and runs as root or as
+	 * the daemon's user, so it may bind ports below CMA_PORT_UNPRIVILEGED. */
 	bool low_ports;
-	uint64_t token; /* by which the program claims the file from the next daemon */
-	uint64_t start; /* process_identity(); 0 = unknown */
+	uint64_t token; /* names the file in the program's claim at the next daemon */
+	uint64_t start; /* process_identity() of the process; 0 = unknown */
 	uint32_t slot;  /* in ucma.store */
-	/*
-	 * Of a claimant: the file that gets the claimant's connection, once the program has claimed
-	 * its QPNs.
-	 */
+	/* Claimant: the file that takes over the claimant's connection once the program has claimed
+	 * its QPN leases. */
 	struct ucma_file *claimed_file;
 	uint32_t n_ctxs;
-	uint32_t n_requests; /* of these, requests that were not accepted yet */
+	uint32_t n_requests; /* those of n_ctxs that are of requests not yet accepted */
 	struct ucma_ctx_list ctxs;
 	struct ucma_event_list events;
 	LIST_ENTRY(ucma_file) link;
@@ -195,13 +181,13 @@ LIST_HEAD(ucma_file_list, ucma_file);
 struct ucma_ops {
 	struct cma_ops cma; /* `event` and `request`: ucma_on_event, ucma_on_request */
 	/*
-	 * True: the process may name the QPN in a message. It has leased or added the QPN, or the
-	 * QPN is in block 0, which is never leased, and no HCA's queue pair has it. Processes in
-	 * PID namespaces that the daemon does not see all have the PID 0, so the daemon
-	 * distinguishes their users only.
+	 * Whether the process may name the QPN in a message. It may if it has leased or added the
+	 * QPN. It also may if the QPN is in block 0, which is never leased, and no queue pair of
+	 * the HCA has it. All processes in PID namespaces that the daemon does not see have the PID
+	 * 0, so among these the daemon distinguishes only the users.
 	 */
 	bool (*may_name_qpn)(void *ctx, pid_t pid, uid_t user, uint32_t qpn);
-	/* True: the process has leases of an earlier daemon that it has not claimed yet. */
+	/* Whether an earlier daemon gave leases to the process that it has not claimed yet. */
 	bool (*has_claimable_leases)(void *ctx, pid_t pid);
 };
 
@@ -211,11 +197,11 @@ struct ucma {
 	void *ctx;
 	int listen_fd;
 	struct accept_pause pause;
-	int epoll_fd;   /* the daemon watches it, and calls ucma_input */
-	uint32_t n;     /* files that are connected */
-	uint32_t limit; /* of n (quota.h) */
+	int epoll_fd;   /* the daemon watches it, and calls ucma_input when it is readable */
+	uint32_t n;     /* number of files that are connected */
+	uint32_t limit; /* maximum of n (quota.h) */
 	uint32_t n_ended;
-	uint32_t n_departed;       /* files that are departed (forget_at) */
+	uint32_t n_departed;       /* number of departed files (forget_at) */
 	uint32_t next_group;       /* bits 0 to 30: the number to try for the next group */
 	struct user_counts groups; /* multicast groups that the IDs of each user have joined */
 	struct log_ratelimit log;  /* for refused processes */
@@ -225,145 +211,127 @@ struct ucma {
 	struct ucma_file_list to_send; /* files that have unsent events, or an unsent answer */
 	uint64_t next_sequence;        /* sequence number of the next event */
 	/*
-	 * ns; when ucma_tick gives up the files that no program has claimed: a file ends, or
-	 * departs (ucma_file.forget_at) if its program may be restored or may claim it again. A
-	 * file whose process has ended is given up earlier. UINT64_MAX: before ucma_begin_claims,
-	 * or if no file but departed ones is unclaimed.
+	 * Time at which ucma_tick gives up the files that no program has claimed, ns: such a file
+	 * ends, or departs (ucma_file.forget_at) if its program may be restored or may claim it
+	 * again. If its process has ended, ucma_tick gives the file up earlier. UINT64_MAX: before
+	 * ucma_begin_claims, or if only departed files are unclaimed.
 	 */
 	uint64_t claim_deadline;
-	uint64_t next_claim_check; /* ns; when to end the unclaimed files of ended processes */
+	uint64_t next_claim_check; /* next search for unclaimed files of dead processes, ns */
 };
 
-/*
- * Restores what an earlier daemon has recorded, and listens. u is zeroed. Returns 0 or a negative
- * errno value; on error nothing is left to close.
- */
+/* Restores what an earlier daemon has recorded, and listens for programs. u is zeroed. Returns 0 or
+ * a negative errno value; on error the caller has nothing to close. */
 int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct host *host,
 	      struct neigh *neigh, const struct ucma_ops *ops, void *ctx);
 /* Call it when the daemon begins to serve programs: for UCMA_CLAIM_TIME_NS from `now` on they may
  * claim the files that ucma_open has restored. */
 void ucma_begin_claims(struct ucma *u, uint64_t now);
-/*
- * Closes all files, after it has recorded the state of all programs for the next daemon. A zeroed
- * structure is accepted.
- */
+/* Records the state of all programs for the next daemon, then closes all files. Accepts a zeroed
+ * structure. */
 void ucma_close(struct ucma *u, const char *run_dir);
-/* Handles the events of epoll_fd. */
+/* Handles the events of u->epoll_fd. */
 void ucma_input(struct ucma *u, uint64_t now);
-/* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
+/* Handles expired timers; returns the time of the next call in ns, UINT64_MAX: no timer runs. */
 uint64_t ucma_tick(struct ucma *u, uint64_t now);
 struct ucma_file *ucma_file_new(struct ucma *u);
-/*
- * Returns a file of that user whose IDs ucma_tick destroys: for IDs that cannot be destroyed at
- * once. NULL: no memory.
- */
+/* Returns an ended file of that user, which takes IDs that cannot be destroyed at once: ucma_tick
+ * destroys them with the file. NULL: memory is lacking. */
 struct ucma_file *ucma_ended_file(struct ucma *u, uid_t user);
-/* The file with that token, if its program is connected and was sent the welcome; NULL: none. */
+/*
+ * Returns the file with that token whose program is connected and was sent the welcome; NULL: none.
+ */
 struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
 /*
- * True: the process has a frozen file without a connection, other than one that it restores from
- * records. Then it may claim its QPN leases later than other processes. The process may have ended.
+ * Returns whether the process, which may have ended, has a frozen file without a connection, other
+ * than one that it restores from records. Such a process may claim its QPN leases later than
+ * others.
  */
 bool ucma_has_frozen_file(const struct ucma *u, pid_t pid);
 /*
- * Whether the file's frozen program has ended, and the daemon keeps the file's IDs for the
- * program's restoration. For a file of an earlier daemon this function itself looks whether the
- * process lives, because ucma_tick looks only every 50 ms.
+ * Whether the file's program has ended while frozen, and the daemon keeps the file's IDs so that
+ * the program can be restored. For a file of an earlier daemon this function itself checks whether
+ * the process lives, because ucma_tick checks only every 50 ms.
  */
 bool ucma_file_awaits_restoration(const struct ucma_file *file);
-/* Destroys a file that awaits its restoration, in one call. The daemon sends nothing to the peers
- * of the file's IDs. */
+/* Destroys a file that awaits its restoration, with all its IDs in one call. The daemon sends
+ * nothing to the peers of the IDs. */
 void ucma_file_forget(struct ucma_file *file);
 
 /* --- ucma_ctx.c: IDs and multicast groups. */
-/* For ucma_ops.cma: queue events for the program that has the ID. */
+/* For ucma_ops.cma: these queue an event for the program that owns the ID or the listener. */
 void ucma_on_event(struct cma_id *id, const struct cma_event *cma_event);
 bool ucma_on_request(struct cma_id *listener, struct cma_id *id, const struct cma_event *request);
-/*
- * Adds an ID to the file; uid 0 = a request that was not accepted yet. The caller sets the result's
- * `id`. NULL: no memory.
- */
+/* Adds an ID to the file; uid 0 = the ID of a request not yet accepted. The caller sets the
+ * result's `id`. NULL: memory is lacking. */
 struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid);
-/* Call it when cma_accept has accepted a request: the ID's events carry this user context from now
- * on, and the ID no longer counts as a request. */
+/* Call it when cma_accept has accepted a request: from now on the ID's events carry the user
+ * context `uid`, and the ID no longer counts as a request. */
 void ucma_ctx_accept(struct ucma_ctx *ctx, uint64_t uid);
-/* False: the file's user has used up the quota of CMA_IDS (quota.h). */
+/* Returns false if the file's user has used up the quota of CMA_IDS (quota.h). */
 bool ucma_can_create_id(const struct ucma_file *creator);
-/* False: the file's user has used up the quota of UCMA_EVENTS (quota.h). */
+/* Returns false if the file's user has used up the quota of UCMA_EVENTS (quota.h). */
 bool ucma_can_queue_event(const struct ucma_file *file);
-/* Destroys an ID: ctx->id, its groups and events, and the new IDs of its queued requests; these
- * later if QP1's queue has no room. */
+/* Destroys an ID: ctx->id, its groups and events, and the new IDs of its queued requests. If QP1's
+ * queue has no room, ucma_tick destroys these new IDs later. */
 void ucma_ctx_destroy(struct ucma_ctx *ctx);
 /* Moves an ID, its events, and the new IDs of its queued requests to another file. */
 void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);
-/*
- * Joins an ID to a group, whose number it sets, and queues the event MULTICAST_JOIN. -ENOSPC: the
- * user's quota of groups is used up; -ENOMEM.
- */
+/* Joins an ID to a group, sets *number to the group's number, and queues the event MULTICAST_JOIN.
+ * Returns -ENOSPC if the user's quota of groups is used up, or -ENOMEM. */
 int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16], uint32_t *number);
 /*
- * Adds a group that the ID has joined, and queues no event. Errors as of ucma_group_join. slot: of
- * a group of an earlier daemon, for which the quota does not matter; else SLOT_FILE_NONE.
+ * Adds a group that the ID has already joined, and queues no event. Errors as of ucma_group_join.
+ * slot: the slot of a group that an earlier daemon recorded, which ignores the quota; otherwise
+ * SLOT_FILE_NONE.
  */
 int ucma_group_add(struct ucma_ctx *ctx, uint32_t number, uint64_t uid, uint32_t events_reported,
 		   uint32_t slot);
-/* NULL: no ID of this file has joined a group with that number. */
+/* Returns NULL if no ID of this file has joined a group with that number. */
 struct ucma_group *ucma_find_group(const struct ucma_file *file, uint32_t number);
 void ucma_group_leave(struct ucma_group *group);
-/* Removes a queued event, and destroys the ID of the request that it reports: at once, or by
- * ucma_tick if QP1's queue has no room for the refusal. */
+/* Removes a queued event, and destroys the new ID of a request that the event reports. If QP1's
+ * queue has no room for the rejection, ucma_tick destroys the ID later. */
 void ucma_drop_event(struct ucma_file *file, struct ucma_event *event);
 
 /* --- ucma_events.c: the queue of events, and packets to the programs. */
 void ucma_event_add(struct ucma_file *file, struct ucma_event *event);
-/*
- * Queues an event that an earlier daemon has recorded, by its sequence number; such events come in
- * any order.
- */
+/* Queues an event that an earlier daemon has recorded. Such events come in any order, so this
+ * function inserts the event by its sequence number. */
 void ucma_event_restore(struct ucma_file *file, struct ucma_event *event);
-/* Takes an event out of the queue; the caller frees it or adds it elsewhere. */
+/* Takes an event out of the queue; the caller then frees the event or adds it elsewhere. */
 void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event);
-/*
- * Removes an event from its ID for good. Frees it now, or once the program has skipped the packet
- * that was sent.
- */
+/* Removes an event from its ID for good. Frees the event now if it was not sent, otherwise once the
+ * program has skipped its packet. */
 void ucma_event_cancel(struct ucma_file *file, struct ucma_event *event);
-/*
- * Call it when the event changes. If the event is in a sent packet, all packets that the program
- * has not fetched become invalid, and are sent again.
- */
+/* Call it when the content of the event changes. If a packet with the event was sent, all packets
+ * that the program has not fetched become invalid, and are sent again. */
 void ucma_event_resend(struct ucma_file *file, const struct ucma_event *event);
-/*
- * Call it when a command changes the ID: sent packets become invalid and are sent again if they
- * carry replies (ucma_reply_cache.c) about the ID.
- */
+/* Call it when a command changes the ID. If sent packets carry replies (ucma_reply_cache.c) about
+ * the ID, the packets become invalid and are sent again. */
 void ucma_ctx_resend_events(struct ucma_ctx *ctx);
-/*
- * Removes all events up to that sequence number, which the program has fetched, and counts them in
- * events_reported.
- */
+/* Removes all events up to that sequence number, because the program has fetched them, and counts
+ * them in events_reported. */
 void ucma_drop_fetched_events(struct ucma_file *file, uint64_t sequence);
 /* Makes the next ucma_flush send the file's unsent events. */
 void ucma_events_queue_send(struct ucma_file *file);
 /*
- * Records all changes, then sends the events, and the answers that are late: a program must not see
- * an unrecorded change, unless the change cannot be written. Returns the time of the next call in
- * ns if changes could not be written, or something could not be sent for lack of memory or of
- * epoll watches; else UINT64_MAX.
+ * Records all changes, then sends the queued events, and late replies: a program must see no change
+ * that is not recorded, unless the record cannot be written. If records could not be written, or if
+ * memory or epoll watches were lacking, returns the time of the next call in ns; else UINT64_MAX.
  */
 uint64_t ucma_flush(struct ucma *u);
 /*
  * Sends file->answer. If the kernel lacks memory for it, ucma_flush sends it later; the program
- * waits, because the command was executed and must not be repeated. Returns 0, or a negative errno
- * value: the caller closes the file.
+ * waits for it, because it must not repeat the command, which was executed. Returns 0, or a
+ * negative errno value after which the caller closes the file.
  */
 int ucma_send_answer(struct ucma_file *file);
-/* Handles EPOLLOUT of an event socket. False: `what`, the epoll data, is not the tag of one. */
+/* Handles EPOLLOUT of an event socket. Returns false if `what`, the epoll data, is not an event
+ * socket's tag. */
 bool ucma_events_epoll(struct ucma *u, void *what);
-/*
- * Makes the event socket. The program gets both ends (enum cm_attach_fd); the daemon's is also
- * file->event_fd. The caller closes ends[CM_ATTACH_EVENTS]. Returns 0 or a negative errno value.
- */
+/* Makes the event socket. The program gets both ends (enum cm_attach_fd); the daemon's end is also
+ * file->event_fd. The caller closes ends[CM_ATTACH_EVENTS]. Returns 0 or a negative errno value. */
 int ucma_events_open(struct ucma_file *file, int ends[UNIX_PACKET_FDS]);
 void ucma_events_close(struct ucma_file *file);
 
@@ -375,7 +343,8 @@ void ucma_store_group(struct ucma_group *group);
 void ucma_store_event(struct ucma_event *event);
 /* Makes the next ucma_store_write_dirty record the ID. */
 void ucma_store_mark_dirty(struct ucma_ctx *ctx);
-/* Returns the time of the next call in ns if records could not be written; else UINT64_MAX. */
+/* Writes the records of all dirty IDs. Returns the time of the next call in ns if some could not be
+ * written; else UINT64_MAX. */
 uint64_t ucma_store_write_dirty(struct ucma *u);
 
 /* --- ucma_checkpoint.c: programs that are saved, and go on here or on another host. */
@@ -384,11 +353,12 @@ struct ucma_command;
 int ucma_run_checkpoint(struct ucma_command *c);
 /*
  * Call it when an ID leaves the file, or a record of the file cannot be written. If CM_ATTACH_SAVE
- * has returned some records, but not all, that command fails with -EBUSY until the next
- * CM_ATTACH_FREEZE.
+ * has returned some records of the file but not all, further CM_ATTACH_SAVE fail with -EBUSY until
+ * the next CM_ATTACH_FREEZE.
  */
 void ucma_file_break_save(struct ucma_file *file);
-/* Freezes all IDs of the file (cma_freeze), or thaws them; the file sends no events meanwhile. */
+/* ucma_file_freeze freezes all IDs of the file (cma_freeze), and ucma_file_thaw thaws them; in
+ * between the file sends no events. */
 void ucma_file_freeze(struct ucma_file *file);
 void ucma_file_thaw(struct ucma_file *file);
 
@@ -399,18 +369,16 @@ struct ucma_command {
 	const uint8_t *in;
 	uint32_t in_size;
 	uint64_t token;
-	bool again;        /* cm_attach_command.again */
+	bool again;        /* the program repeats the command (cm_attach_command.again) */
 	uint8_t *out;      /* CM_ATTACH_BYTES of room */
 	uint32_t out_size; /* bytes of the program's buffer */
 	uint32_t out_len;  /* set by the command: bytes of the response */
-	/*
-	 * The file whose `stale` the reply reports: `file`, or the one from which MIGRATE_ID takes
-	 * an ID.
-	 */
+	/* The file whose `stale` the reply reports: `file`, or for MIGRATE_ID the file that loses
+	 * an ID. */
 	struct ucma_file *withdrawn_from;
 	/* Set by ucma_run_command: */
 	const void *request; /* `in`, filled up with zeroes */
-	/* The ID that the request names; NULL: the command finds it itself (ucma_cmd.c). */
+	/* The ID that the request names; NULL: the command itself finds it (ucma_cmd.c). */
 	struct ucma_ctx *ctx;
 };
 
@@ -418,12 +386,12 @@ struct ucma_command {
 int ucma_run_command(struct ucma_command *c);
 
 /*
- * --- ucma_reply_cache.c: replies that an event's packet carries to the commands that librdmacm
- * sends next, which saves their round trips to the daemon. Returns the bytes written, at most
- * CM_ATTACH_CACHED; 0: no replies.
+ * --- ucma_reply_cache.c: an event's packet also carries replies to the commands that librdmacm
+ * sends next, which saves their round trips to the daemon. Returns the number of bytes written, at
+ * most CM_ATTACH_CACHED; 0: no replies.
  */
 uint32_t ucma_reply_cache_fill(const struct ucma_event *event, uint8_t *out);
-/* The ID that the event's cached replies are about; NULL: the event carries none. */
+/* Returns the ID that the event's cached replies are about; NULL: the event carries no replies. */
 const struct ucma_ctx *ucma_reply_cache_ctx(const struct ucma_event *event);
 
 /* --- ucma_resp.c: fills the structures of rdma/rdma_user_cm.h from an ID. */
@@ -434,21 +402,19 @@ void ucma_fill_join(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 		    const uint8_t mgid[16]);
 void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id *id);
 void ucma_fill_addr(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
-/* Fills both addresses of the ID, as AF_IB. */
+/* Fills both addresses of the ID as AF_IB addresses. */
 void ucma_fill_gid(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
 /* Fills the path of the ID's route. Returns the number of paths, 0 or 1. */
 uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_rec_data *data,
 			const struct cma_id *id);
-/*
- * Reads the traffic class of the path that a program sets. -EINVAL: none of the n paths is primary
- * and bidirectional.
- */
+/* Reads the traffic class of the path record that a program sets. Returns -EINVAL if none of the n
+ * path records is primary and bidirectional. */
 int ucma_read_path(const struct ib_path_rec_data *data, uint32_t n, uint8_t *traffic_class);
 /*
- * For a UD ID, or an ID without a connection, fills the attributes of INIT, whatever `state` is;
- * else those of `state`: INIT, RTR or RTS. -EINVAL: the ID has no device, or is a listener for RC
- * or UC; there is no such state; with a connection also: another state, the connection has ended,
- * or, for RTR and RTS, the peer's QPN is not known yet.
+ * Fills QP attributes. For a UD ID, or an ID without a connection, fills those of INIT, whatever
+ * `state` is; otherwise those of `state`: INIT, RTR or RTS. Returns -EINVAL if the ID has no
+ * device, or is a listener for RC or UC. With a connection, also returns -EINVAL for another state,
+ * if the connection has ended, or, for RTR and RTS, if the peer's QPN is not known yet.
  */
 int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state);
 

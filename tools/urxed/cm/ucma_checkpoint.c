@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The library's commands for a program that is saved, and goes on here or on another host: freezes
- * its rdma_cm device, returns its records, and makes a device from records (cm/attach_protocol.h).
+ * The commands by which liburxe.so saves a program that is to go on here or on another host: they
+ * freeze its rdma_cm device, return the device's records, and make a device from records
+ * (cm/attach_protocol.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -52,9 +53,9 @@ static int thaw_file(struct ucma_command *c)
 }
 
 /*
- * --- Saving. Meanwhile the lists of a frozen file change only if an ID is destroyed or moves away
- * to be destroyed. That happens to an ID of a request if the request's listener, in another file of
- * the process, is destroyed.
+ * --- Saving. Meanwhile the lists of a frozen file change only if an ID is destroyed, or moves to
+ * an ended file to be destroyed. That happens to the new ID of a request if the process destroys
+ * the request's listener, which is in another file.
  */
 
 void ucma_file_break_save(struct ucma_file *file)
@@ -86,10 +87,8 @@ static bool next_group(const struct ucma_file *file, struct ucma_save_cursor *at
 	return at->group;
 }
 
-/*
- * Moves the cursor to the next event; false: none is left. Omits cancelled events, which have no ID
- * any more.
- */
+/* Moves the cursor to the next event; returns false if none is left. Omits cancelled events, whose
+ * IDs are gone. */
 static bool next_event(const struct ucma_file *file, struct ucma_save_cursor *at)
 {
 	at->event = at->kind == UCMA_RECORD_EVENT ? TAILQ_NEXT(at->event, link)
@@ -107,10 +106,8 @@ static bool owns_qpn(const struct ucma_file *file, uint32_t qpn)
 	return !qpn || u->ops->may_name_qpn(u->ctx, file->pid, file->user, qpn);
 }
 
-/*
- * Clears a QPN that the process may no longer name: an HCA chose it for a queue pair that the
- * program has destroyed. The restored program does not have it either.
- */
+/* Clears a QPN that the process may no longer name, because the HCA had chosen it for a queue pair
+ * that the program has destroyed. The restored program does not have the queue pair, either. */
 static void forget_foreign_qpn(const struct ucma_file *file, uint32_t *qpn)
 {
 	if (!owns_qpn(file, *qpn))
@@ -141,10 +138,8 @@ static void fill_group(struct ucma_record *r, const struct ucma_group *group)
 	r->group.events_reported = group->events_reported;
 }
 
-/*
- * Fills the record of an event. It names no new ID for a request that the program accepted before
- * it fetched the event.
- */
+/* Fills the record of an event. If the program has accepted the event's request before it fetched
+ * the event, the record names no new ID. */
 static void fill_event(struct ucma_record *r, const struct ucma_event *event)
 {
 	const struct ucma_ctx *child = event->child;
@@ -155,7 +150,7 @@ static void fill_event(struct ucma_record *r, const struct ucma_event *event)
 	r->event.resp = event->resp;
 }
 
-/* Fills the file's next record. False: all records have been saved. */
+/* Fills the file's next record. Returns false if all records have been saved. */
 static bool fill_next(struct ucma_file *file, struct ucma_record *r)
 {
 	struct ucma_save_cursor *at = &file->save_cursor;
@@ -208,9 +203,10 @@ static struct ucma_ctx *find_ctx(const struct ucma_file *file, uint32_t number)
 
 /*
  * Freezes the file, and gives it the token of the saved file. If this daemon still keeps the saved
- * file itself, perhaps from before several migrations, it destroys that one first: this file
- * restores its IDs. -EBADMSG: this file is in use already, or the record has no token; -EPERM: the
- * program is not trusted; -EEXIST: the saved program still has the saved file.
+ * file itself, perhaps from before several migrations, destroys that one first, because the new
+ * file restores the same IDs. Returns -EBADMSG if the new file is already in use or the record has
+ * no token, -EPERM if the program is not trusted, or -EEXIST if the saved program still uses the
+ * saved file.
  */
 static int restore_file(struct ucma_file *file, const struct ucma_record *r)
 {
@@ -218,10 +214,8 @@ static int restore_file(struct ucma_file *file, const struct ucma_record *r)
 
 	if (file->frozen || file->n_ctxs || file->n_events || !r->file.token)
 		return -EBADMSG;
-	/*
-	 * A record of a connection has addresses of peers, and a MAD that the daemon repeats: an
-	 * untrusted program must not choose them.
-	 */
+	/* An untrusted program must not choose the peers' addresses and the MAD in a connection's
+	 * record, because the daemon repeats that MAD. */
 	if (!unix_packet_peer_is_trusted(file->fd))
 		return -EPERM;
 	LIST_FOREACH(other, &file->ucma->files, link)
@@ -289,10 +283,8 @@ static int restore_group(struct ucma_file *file, const struct ucma_record *r)
 			      SLOT_FILE_NONE);
 }
 
-/*
- * Returns the ID with that number, of this device or of another one that the process restores;
- * NULL: none has it.
- */
+/* Returns the ID with that number, of this file or of another one that the same process restores;
+ * NULL: there is none. */
 static struct ucma_ctx *find_process_ctx(const struct ucma_file *file, uint32_t number)
 {
 	struct cma_id *id = cma_find_id(&file->ucma->cma, number);
@@ -301,7 +293,8 @@ static struct ucma_ctx *find_process_ctx(const struct ucma_file *file, uint32_t 
 	return ctx && ctx->file->restoring && ctx->file->pid == file->pid ? ctx : NULL;
 }
 
-/* True: the ID is of a request that was not accepted, and no other restored event reports it. */
+/* Returns true if the ID is that of a request not yet accepted, and no other restored event reports
+ * the ID. */
 static bool is_child(const struct ucma_ctx *child)
 {
 	return child && !child->uid && !child->request;

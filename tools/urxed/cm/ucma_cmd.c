@@ -10,7 +10,7 @@
 
 #include "urxed/cm/ucma.h"
 
-#define QPT_RC      2 /* enum ib_qp_type */
+#define QPT_RC      2 /* values of enum ib_qp_type */
 #define QPT_UC      3
 #define QPT_UD      4
 #define QPT_XRC_INI 9
@@ -18,7 +18,7 @@
 #define COMM_EST    4  /* enum ib_event_type */
 #define MAX_EXP     31 /* of a timeout, 5 bits */
 
-/* Size of a structure without the fields that newer versions have added. */
+/* Size of a structure up to `member`, without the fields that newer versions have appended. */
 #define SIZE_UP_TO(type, member) offsetof(struct type, member)
 
 static int write_response(struct ucma_command *c, const void *response, uint32_t size)
@@ -41,7 +41,7 @@ static struct ucma_ctx *find_ctx_to_change(const struct ucma_command *c, uint32_
 {
 	struct ucma_ctx *ctx = find_ctx(c, number, rc);
 
-	/* Also if the command fails: it may have changed the ID before. */
+	/* Before the command runs, because a command that fails may have changed the ID, too. */
 	if (ctx) {
 		ucma_store_mark_dirty(ctx);
 		ucma_ctx_resend_events(ctx);
@@ -133,7 +133,7 @@ static int migrate_id(struct ucma_command *c)
 
 /* --- Addresses */
 
-/* Reads an address. -EINVAL: `size`, which the program gives, is not that of the address family. */
+/* Reads an address. Returns -EINVAL if the program's `size` is not that of the address family. */
 static int read_sockaddr(struct cma_addr *addr, const void *sockaddr, uint32_t size)
 {
 	int rc = cma_addr_from(addr, sockaddr, size);
@@ -141,10 +141,8 @@ static int read_sockaddr(struct cma_addr *addr, const void *sockaddr, uint32_t s
 	return rc ? rc : cma_addr_size(addr) == size ? 0 : -EINVAL;
 }
 
-/*
- * Reads an address of a command that has no size, and so takes IPv4 and IPv6 only. -EINVAL: another
- * family.
- */
+/* Reads an address of a command that gives no size, and so takes IPv4 and IPv6 only. Returns
+ * -EINVAL for another family. */
 static int read_ip_sockaddr(struct cma_addr *addr, const struct sockaddr_in6 *sockaddr)
 {
 	return cma_addr_from(addr, sockaddr, sizeof(*sockaddr));
@@ -174,10 +172,8 @@ static int bind_addr(struct ucma_command *c)
 	return rc ? rc : cma_bind(ctx->id, &addr);
 }
 
-/*
- * Each resolution ends in an event, which takes memory until the program fetches it. -ENOSPC: too
- * many events of the ID or of its user are unfetched.
- */
+/* Each resolution ends in an event, which takes memory until the program fetches it. Returns
+ * -ENOSPC if the ID or its user has too many unfetched events. */
 static int check_events(const struct ucma_ctx *ctx)
 {
 	return ctx->n_events < UCMA_EVENTS_MAX && ucma_can_queue_event(ctx->file) ? 0 : -ENOSPC;
@@ -255,7 +251,8 @@ static int query_addr(struct ucma_command *c, const struct cma_id *id, fill_addr
 	return write_response(c, &response, QUERY_ADDR_LEN);
 }
 
-/* As the kernel, returns the number of paths alone if the program has no room for a path. */
+/* If the program's buffer has no room for a path, returns only the number of paths, as the kernel
+ * does. */
 static int query_path(struct ucma_command *c, const struct cma_id *id)
 {
 	struct rdma_ucm_query_path_resp head;
@@ -288,10 +285,8 @@ static int query_id(struct ucma_command *c)
 
 /* --- Connections */
 
-/*
- * names_qp: the command names a QP of the program; a SIDR_REQ does not. -EINVAL: the process may
- * not name this QPN (ucma_ops.may_name_qpn).
- */
+/* names_qp: the command names a QP of the program; the one that answers a SIDR_REQ does not.
+ * Returns -EINVAL if the process may not name this QPN (ucma_ops.may_name_qpn). */
 static int read_conn_param(const struct ucma_command *c, const struct rdma_ucm_conn_param *conn,
 			   const struct rdma_ucm_ece *ece, bool names_qp, struct cma_param *p)
 {
@@ -350,10 +345,8 @@ static int listen_id(struct ucma_command *c)
 	return 0;
 }
 
-/*
- * Whether a repeated ACCEPT was carried out before. Without connection parameters the ID is the
- * connecting side's, and the command has sent an RTU.
- */
+/* Whether the daemon has already carried out an ACCEPT that the program now repeats. An ACCEPT
+ * without connection parameters comes from the connecting side, and has sent an RTU. */
 static bool was_accepted(const struct ucma_command *c, const struct ucma_ctx *ctx,
 			 const struct rdma_ucm_accept *request)
 {
@@ -501,7 +494,9 @@ static int set_id_option(struct cma_id *id, uint32_t name, const uint8_t *value,
 	return 0;
 }
 
-/* Takes only the traffic class from the path: all else follows from the addresses. */
+/*
+ * Takes only the traffic class from the program's path record: the rest follows from the addresses.
+ */
 static int set_path(struct cma_id *id, const uint8_t *value, uint32_t len)
 {
 	struct ib_path_rec_data data[CM_ATTACH_OPTION / sizeof(struct ib_path_rec_data)];
@@ -532,7 +527,8 @@ static int set_option(struct ucma_command *c)
 
 /* --- Events */
 
-/* Does nothing: the message's `fetched` field has told ucma.c what the program has fetched. */
+/* Does nothing here: ucma.c has already read from the message's `fetched` what the program has
+ * fetched. */
 static int acknowledge_events(struct ucma_command *c)
 {
 	(void)c;
@@ -542,11 +538,11 @@ static int acknowledge_events(struct ucma_command *c)
 /* --- Table of commands */
 
 struct command {
-	/* NULL: not supported; the kernel does not support GET_OPTION either. */
+	/* NULL: not supported. The kernel does not support GET_OPTION, either. */
 	int (*run)(struct ucma_command *c);
-	uint16_t request; /* least sizes, bytes */
+	uint16_t request; /* least bytes of the request, and of the buffer for the response */
 	uint16_t response;
-	/* For c->ctx, unless the command finds its ID itself: */
+	/* How the command uses c->ctx. NO_ID: the command finds its ID itself. */
 	enum { NO_ID, READ_ID, CHANGE_ID } use;
 	uint16_t id_at; /* offset of the ID's number in the request */
 };
@@ -554,7 +550,7 @@ struct command {
 #define END_OF(type, member) (offsetof(struct type, member) + sizeof(((struct type *)0)->member))
 #define NUMBER_LEN           sizeof(uint32_t) /* of a response with one number */
 #define QP_ATTR_LEN          sizeof(struct ib_uverbs_qp_attr)
-/* `last`: the last member that the request must have. */
+/* `last` is the last member that a request must have. */
 #define COMMAND(name, run, type, last, response, ...) \
 	[RDMA_USER_CM_CMD_##name] = {run, END_OF(type, last), response, __VA_ARGS__}
 #define WITH_ID(name, run, type, last, response, use) \
@@ -601,7 +597,7 @@ int ucma_run_command(struct ucma_command *c)
 		return -ENOSPC;
 	if (c->in_size < command->request)
 		return -EINVAL;
-	/* Older programs give shorter requests. */
+	/* Programs built with older headers give shorter requests; the rest stays 0. */
 	memcpy(request, c->in, c->in_size < sizeof(request) ? c->in_size : sizeof(request));
 	c->request = request;
 	memcpy(&number, request + command->id_at, sizeof(number));

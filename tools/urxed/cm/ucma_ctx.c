@@ -9,7 +9,7 @@
 #include "urxed/cm/ucma.h"
 #include "urxed/session/quota.h"
 
-/* Adds an ID to the counts of a file (1), or removes it (-1). */
+/* Adds an ID to the file's counts (change = 1), or removes it from them (-1). */
 static void count_ctx(const struct ucma_ctx *ctx, struct ucma_file *file, int change)
 {
 	file->n_ctxs += (uint32_t)change;
@@ -68,7 +68,8 @@ bool ucma_can_queue_event(const struct ucma_file *asker)
 	return quota_allows(asker->user, own, total, UCMA_EVENTS);
 }
 
-/* May a request from another host make one more ID for the listener's user? */
+/* Whether the daemon may make one more ID for the listener's user because of another host's
+ * request. */
 static bool can_take_request(const struct ucma_file *listener)
 {
 	const struct ucma_file *file;
@@ -114,10 +115,8 @@ void ucma_ctx_destroy(struct ucma_ctx *ctx)
 	struct ucma_group *group;
 
 	ucma_file_break_save(ctx->file);
-	/*
-	 * A program may guess the number of an ID whose CONNECT_REQUEST it has not fetched yet, and
-	 * destroy the ID.
-	 */
+	/* The program has not fetched the CONNECT_REQUEST of this ID, but may have guessed the ID's
+	 * number and destroyed the ID. The event then names no ID. */
 	if (ctx->request) {
 		ctx->request->child = NULL;
 		ucma_store_event(ctx->request);
@@ -151,16 +150,15 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 	count_ctx(ctx, to, 1);
 	ctx->file = to;
 	ucma_store_mark_dirty(ctx);
-	/*
-	 * ucma_event_add appends each event to the ID's list, so the first one is always the next
-	 * to move.
-	 */
+	/* Always moves the first event: ucma_event_add appends it to the end of the same list, the
+	 * ID's. */
 	for (n = from == to ? 0 : ctx->n_events; n; n--) {
 		event = TAILQ_FIRST(&ctx->events);
 		ucma_event_withdraw(from, event);
 		ucma_event_add(to, event);
 	}
-	/* The new IDs of queued requests move too: the program accepts them on the other file. */
+	/* The new IDs of queued requests move too, because the program will accept them on the
+	 * other file. */
 	TAILQ_FOREACH(event, &ctx->events, ctx_link)
 	if (from != to && event->child && event->child->file == from)
 		ucma_ctx_move(event->child, to);
@@ -168,10 +166,8 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 
 /* --- Groups */
 
-/*
- * True: a file of the process has a group with that number. MIGRATE_ID moves groups between the
- * files, so a number must be unique in the process.
- */
+/* Returns whether a file of the process has a group with that number. MIGRATE_ID moves groups
+ * between the files of a process, so a number must be unique in the process. */
 static bool process_has_group(const struct ucma_file *file, uint32_t number)
 {
 	const struct ucma_file *other;
@@ -288,7 +284,8 @@ void ucma_on_event(struct cma_id *id, const struct cma_event *cma_event)
 	struct ucma_event *event;
 
 	ucma_store_mark_dirty(ctx);
-	/* Until the program has accepted a request, its ID has no user context for an event. */
+	/* An ID gets its user context when the program accepts the request; before that, an event
+	 * could not name the ID. */
 	if (!ctx->uid)
 		return;
 	event = calloc(1, sizeof(*event));

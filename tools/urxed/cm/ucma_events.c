@@ -9,17 +9,13 @@
 
 #include "urxed/cm/ucma.h"
 
-/*
- * With fewer places left in a listener's backlog, the program confirms each request that it
- * fetches, so that the daemon can free a place.
- */
+/* If fewer than this many places are left in a listener's backlog, the program confirms each
+ * request that it fetches, so that the daemon can free the request's place. */
 #define BACKLOG_LOW 16
-/* Every so many packets, the program confirms what it has fetched. */
+/* Each time it has fetched this many packets, the program confirms that. */
 #define CONFIRM_INTERVAL 64
-/*
- * How soon ucma_flush is called again if the kernel had no memory for a packet, or the user has no
- * epoll watch left.
- */
+/* Time to the next call of ucma_flush if the kernel had no memory for a packet, or if the user has
+ * no epoll watch left. */
 #define RETRY_NS 100000000u
 
 void ucma_events_queue_send(struct ucma_file *file)
@@ -30,7 +26,7 @@ void ucma_events_queue_send(struct ucma_file *file)
 	LIST_INSERT_HEAD(&file->ucma->to_send, file, send_link);
 }
 
-/* Adds an event to the counts (1), or removes it (-1). */
+/* Adds an event to the counts of its file and ID (change = 1), or removes it from them (-1). */
 static void count_event(struct ucma_file *file, const struct ucma_event *event, int change)
 {
 	file->n_events += (uint32_t)change;
@@ -51,10 +47,7 @@ void ucma_event_add(struct ucma_file *file, struct ucma_event *event)
 	ucma_events_queue_send(file);
 }
 
-/*
- * The slot file has the events in no order; the lists of the file and of the ID are in order of the
- * sequence numbers.
- */
+/* Inserts the event by its sequence number, as the slot file has the events in no order. */
 void ucma_event_restore(struct ucma_file *file, struct ucma_event *event)
 {
 	struct ucma_event *before = TAILQ_LAST(&file->events, ucma_event_list);
@@ -105,10 +98,8 @@ static void free_cancelled_event(struct ucma_file *file, struct ucma_event *even
 	free(event);
 }
 
-/*
- * Marks the sent events as unsent, because their packets have become invalid, and frees the
- * cancelled ones. Sent events precede all other events.
- */
+/* Marks all sent events as unsent, because their packets have become invalid, and frees cancelled
+ * ones. In the list, sent events precede all others. */
 static void unsend_events(struct ucma_file *file)
 {
 	struct ucma_event *event, *next;
@@ -125,10 +116,8 @@ static void unsend_events(struct ucma_file *file)
 	file->unsent = TAILQ_FIRST(&file->events);
 }
 
-/*
- * Makes the program discard all packets that it has not fetched (ucma_file.stale), and sends their
- * events again. One packet alone cannot be taken out of a socket's queue.
- */
+/* Makes the program discard all packets that it has not fetched (ucma_file.stale), and sends the
+ * events again. The daemon cannot take a single packet out of the socket's queue. */
 static void withdraw_sent_events(struct ucma_file *file)
 {
 	file->stale += file->sent;
@@ -159,7 +148,7 @@ void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event)
 	unlink_event(file, event);
 }
 
-/* Whether the next reply can tell the program to skip one more event. */
+/* Whether the reply to the current command can tell the program to skip one more event. */
 static bool can_skip(const struct ucma_file *file)
 {
 	return file->n_cancelled < CM_ATTACH_CANCELLED && file->to_skip < CM_ATTACH_TO_SKIP;
@@ -186,9 +175,8 @@ static void count_fetched_event(struct ucma_event *event)
 		event->group->events_reported++;
 		ucma_store_group(event->group);
 	}
-	/*
-	 * All places of a restored listener's backlog may be free although requests are unfetched.
-	 */
+	/* The backlog of a restored listener may be complete already, although requests are
+	 * unfetched. */
 	if (event->resp.event == CMA_CONNECT_REQUEST && event->ctx->backlog < UCMA_BACKLOG_MAX)
 		event->ctx->backlog++;
 	if (event->child)
@@ -219,7 +207,7 @@ static bool lacks_memory(int rc)
 
 int ucma_send_answer(struct ucma_file *file)
 {
-	/* A program waits for each reply, so the socket has room. */
+	/* A program sends no command before it has the last reply, so the socket has room. */
 	int rc = unix_packet_send(file->fd, &file->answer, file->answer_len, NULL, 0);
 
 	if (lacks_memory(rc)) {
@@ -252,13 +240,15 @@ static int send_event(const struct ucma_file *file, const struct ucma_event *eve
 		       : 0;
 }
 
-/* epoll data of the event socket: an odd number, unlike the pointer for the command socket. */
+/* Returns the epoll data of the event socket: an odd number, by which it differs from the pointer
+ * that is the command socket's data. */
 static void *get_event_fd_tag(struct ucma_file *file)
 {
 	return (uint8_t *)file + 1;
 }
 
-/* False: the kernel cannot watch one more descriptor. */
+/* Watches the event socket for EPOLLOUT. Returns false if the kernel cannot watch one more
+ * descriptor. */
 static bool watch_for_room(struct ucma_file *file)
 {
 	struct epoll_event ev = {.events = EPOLLOUT, .data.ptr = get_event_fd_tag(file)};
@@ -269,7 +259,8 @@ static bool watch_for_room(struct ucma_file *file)
 	return file->event_fd_full;
 }
 
-/* The program shares the open socket, so close() alone would not remove it from the epoll set. */
+/* Removes the socket from the epoll set; close() would not, because the program has the same open
+ * socket. */
 static void unwatch_event_fd(struct ucma_file *file)
 {
 	if (file->event_fd_full)
@@ -278,8 +269,9 @@ static void unwatch_event_fd(struct ucma_file *file)
 }
 
 /*
- * False: the kernel lacks memory for a packet, or for a watch, so the caller tries again. True: all
- * events are sent, or epoll reports when the socket has room, or the program has closed the socket.
+ * Returns true if all events are sent, if epoll will report that the socket has room, or if the
+ * program has closed the socket. Returns false if the kernel lacks memory for a packet or a watch;
+ * the caller then tries again later.
  */
 static bool send_unsent_events(struct ucma_file *file)
 {
@@ -300,7 +292,8 @@ static bool send_unsent_events(struct ucma_file *file)
 /* Returns as send_unsent_events. */
 static bool send_unsent(struct ucma_file *file)
 {
-	/* An error means that the program has closed the socket: epoll reports that, too. */
+	/* Ignores an error: it means that the program has closed the socket, which epoll reports,
+	 * too. */
 	if (file->answer_len)
 		(void)ucma_send_answer(file);
 	return send_unsent_events(file) && !file->answer_len;
@@ -334,7 +327,7 @@ bool ucma_events_epoll(struct ucma *u, void *what)
 
 	if ((uintptr_t)what % 2 == 0)
 		return false;
-	/* An earlier event of the same epoll_wait may have closed the file. */
+	/* Looks for the file, because an earlier event of the same epoll_wait may have freed it. */
 	LIST_FOREACH(file, &u->files, link)
 	if (get_event_fd_tag(file) == what) {
 		unwatch_event_fd(file);
@@ -348,10 +341,8 @@ int ucma_events_open(struct ucma_file *file, int ends[UNIX_PACKET_FDS])
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
-	/*
-	 * The program cannot send to the daemon's end. So no descriptors wait there, and the daemon
-	 * may close it without fd_guard.h.
-	 */
+	/* After this the program cannot send to the daemon's end. So no descriptors can be in its
+	 * queue, and the daemon may close it without fd_guard.h. */
 	shutdown(ends[CM_ATTACH_EVENT_WRITER], SHUT_RD);
 	file->event_fd = ends[CM_ATTACH_EVENT_WRITER];
 	return 0;

@@ -40,7 +40,7 @@ static void binding_fields(struct vnic_state_stream *s, struct cma_binding *b)
 	vnic_state_bool(s, &b->reuseaddr);
 	vnic_state_bool(s, &b->afonly);
 	vnic_state_bool(s, &b->listening);
-	/* With port 0 the daemon would choose a port. */
+	/* Requires a port for a bound ID, because for port 0 the daemon would choose one. */
 	vnic_state_require(s, !b->ps || b->addr.port);
 }
 
@@ -61,7 +61,7 @@ static void path_fields(struct vnic_state_stream *s, struct cm_path *p)
 
 static void channel_fields(struct vnic_state_stream *s, struct cm_channel *c)
 {
-	uint32_t rq_psn = 0; /* that of cma_id again */
+	uint32_t rq_psn = 0; /* versions 1 and 2 repeat cma_id.psn here */
 
 	path_fields(s, &c->path);
 	vnic_state_u64(s, &c->service_id);
@@ -78,7 +78,8 @@ static void channel_fields(struct vnic_state_stream *s, struct cm_channel *c)
 	u8_max(s, &c->ack_timeout, EXP_MAX);
 }
 
-/* The last sent MAD, which the daemon may repeat, has to be a valid one of the CM class. */
+/* The daemon may repeat the last MAD that it sent, so a record must have a valid one of the CM
+ * class. */
 static void check_sent(struct vnic_state_stream *s, const struct cm_saved *c)
 {
 	struct cm_mad mad;
@@ -164,14 +165,14 @@ static void id_fields(struct vnic_state_stream *s, struct ucma_record *r)
 
 static void group_fields(struct vnic_state_stream *s, struct ucma_record *r)
 {
-	/* Bit 31 marks the kernel's groups (verbs/rdmacm/router.c). */
+	/* Numbers with bit 31 are those of the kernel's groups (verbs/rdmacm/router.c). */
 	vnic_state_u32_max(s, &r->group.number, INT32_MAX);
 	vnic_state_u32(s, &r->group.id);
 	vnic_state_u64(s, &r->group.uid);
 	vnic_state_u32(s, &r->group.events_reported);
 }
 
-/* The program gets the event as bytes of rdma/rdma_user_cm.h, so it is saved as these bytes. */
+/* The event is saved in the layout of rdma/rdma_user_cm.h in which the program gets it. */
 static void event_fields(struct vnic_state_stream *s, struct ucma_record *r)
 {
 	uint32_t n = sizeof(r->event.resp);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The records of a saved rdma_cm device, portable and without pointers. Each one is a stream of its
- * own, with the header of vnic/state_stream.h; docs/checkpoint.md has the format. For
- * ucma_checkpoint.c.
+ * The records of a saved rdma_cm device, portable and without pointers. Each record is a stream of
+ * its own, with the header of vnic/state_stream.h; docs/checkpoint.md has the format.
+ * ucma_checkpoint.c calls this.
  */
 #ifndef URXE_URXED_CM_UCMA_RECORD_H
 #define URXE_URXED_CM_UCMA_RECORD_H
@@ -21,8 +21,8 @@
 #define UCMA_RECORD_VERSION 3
 #define UCMA_NO_NUMBER      UINT32_MAX
 
-/* In this order: IDs after the device, groups and events after the IDs that they name. An event may
- * name an ID of another device of the process. */
+/* Records follow each other in this order, so IDs come after the device, and groups and events
+ * after the IDs that they name. An event may also name an ID of another device of the process. */
 enum ucma_record_kind {
 	UCMA_RECORD_FILE = 1,
 	UCMA_RECORD_ID,
@@ -44,23 +44,21 @@ struct ucma_record {
 			uint32_t events_reported, backlog, reserve;
 		} id;
 		struct {
-			uint32_t number, id; /* of the group, and of its ID */
+			uint32_t number, id; /* of the group, and of the ID that has joined it */
 			uint64_t uid;
 			uint32_t events_reported;
 		} group;
 		struct {
-			uint32_t id, child, group; /* the last two: UCMA_NO_NUMBER = none */
+			uint32_t id, child, group; /* child, group: UCMA_NO_NUMBER = none */
 			struct rdma_ucm_event_resp resp;
 		} event;
 	};
 };
 
-/* Returns the bytes written, at most CM_ATTACH_BYTES; 0: a value is out of range. */
+/* Returns the number of bytes written, at most CM_ATTACH_BYTES; 0: a value is out of range. */
 uint32_t ucma_record_write(struct ucma_record *r, uint8_t out[CM_ATTACH_BYTES]);
-/*
- * Reads a record, and checks all that needs no other object. -EBADMSG: damaged, or a value is out
- * of range; -EPROTONOSUPPORT: of a later version.
- */
+/* Reads a record, and checks all that can be checked without other records. Returns -EBADMSG if it
+ * is damaged or a value is out of range, or -EPROTONOSUPPORT if it is of a later version. */
 int ucma_record_read(struct ucma_record *r, const uint8_t *bytes, uint32_t n);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Replies that travel with an event to the commands that librdmacm sends after it (ucma.h). */
+/* Fills the replies that an event's packet carries to the commands that librdmacm sends after the
+ * event (ucma.h). */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -26,9 +27,8 @@ struct cached_query {
 		RDMA_USER_CM_CMD_INIT_QP_ATTR, state \
 	}
 
-/*
- * By event type: the commands that librdmacm sends until it has created the QP or has connected it.
- */
+/* For each event type, the commands that librdmacm sends next, until it has created or connected
+ * the QP. */
 static const struct cached_query cached_queries[][MAX_QUERIES] = {
 	[CMA_ADDR_RESOLVED] = {QUERY(ADDR), QUERY(GID)},
 	[CMA_ROUTE_RESOLVED] = {QUERY(PATH), QP_ATTR(INIT)},
@@ -37,7 +37,8 @@ static const struct cached_query cached_queries[][MAX_QUERIES] = {
 	[CMA_CONNECT_RESPONSE] = {QP_ATTR(INIT), QP_ATTR(RTR), QP_ATTR(RTS)},
 };
 
-/* QUERY and INIT_QP_ATTR differ only in the name of the last field. */
+/* The code fills one structure for both commands, QUERY and INIT_QP_ATTR: only the last field's
+ * name differs. */
 static_assert(sizeof(struct rdma_ucm_init_qp_attr) == sizeof(struct rdma_ucm_query) &&
 		      offsetof(struct rdma_ucm_init_qp_attr, id) ==
 			      offsetof(struct rdma_ucm_query, id) &&
@@ -45,7 +46,7 @@ static_assert(sizeof(struct rdma_ucm_init_qp_attr) == sizeof(struct rdma_ucm_que
 			      offsetof(struct rdma_ucm_query, option),
 	      "one structure serves for both");
 
-/* Returns the bytes written to `at`; 0: the command failed. */
+/* Returns the number of bytes written to `at`; 0: the command failed. */
 static uint32_t build_reply(const struct ucma_ctx *ctx, const struct cached_query *q, uint8_t *at)
 {
 	const struct rdma_ucm_query in = {.id = ctx->id->number, .option = q->what};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Structures of rdma/rdma_user_cm.h, filled from an ID: events, routes, QP attributes (ucma.h). */
+/* Fills structures of rdma/rdma_user_cm.h from an ID: events, routes, QP attributes (ucma.h). */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -66,7 +66,7 @@ void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 		return;
 	}
 	fill_ud(&resp->param.ud, &event->param);
-	/* As in the kernel, no other event but that of a group has an address handle. */
+	/* As in the kernel, only ESTABLISHED and the event of a group carry an address handle. */
 	if (event->type == CMA_ESTABLISHED)
 		fill_ah(&resp->param.ud.ah_attr, id);
 }
@@ -104,7 +104,7 @@ static void fill_path(struct ib_user_path_rec *path, const struct cma_id *id)
 	path->pkey = htobe16(p.pkey);
 }
 
-/* A PathRecord in network byte order (IBA 15.2.5.16). */
+/* The layout of a PathRecord, in network byte order (IBA 15.2.5.16). */
 struct path_record {
 	uint64_t service_id;
 	uint8_t dgid[16];
@@ -116,7 +116,7 @@ struct path_record {
 	uint8_t reversible_and_n;
 	uint16_t pkey;
 	uint16_t qos_and_sl;
-	uint8_t mtu; /* each with its selector */
+	uint8_t mtu; /* mtu, rate and lifetime each begin with a 2-bit selector */
 	uint8_t rate;
 	uint8_t lifetime;
 	uint8_t preference;
@@ -125,10 +125,8 @@ struct path_record {
 
 #define ONE_WAY_PATH (IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL)
 
-/*
- * Whether a query returns a path. As in the kernel, a SIDR_REQ, which has no path, gives its new ID
- * none.
- */
+/* Whether a query returns a path. As in the kernel, the new ID of a SIDR_REQ has none, because a
+ * SIDR_REQ carries none. */
 static bool has_route(const struct cma_id *id)
 {
 	bool is_from_sidr_req = id->service == CMA_UD && !id->src.ps;
@@ -269,7 +267,7 @@ static void fill_init(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 		attr->qp_access_flags |= URXE_ACCESS_REMOTE_READ | URXE_ACCESS_REMOTE_ATOMIC;
 }
 
-/* True: the peer's QPN is known, from its REQ or REP, and the connection has not ended. */
+/* Returns true if a REQ or REP has told the peer's QPN, and the connection has not ended. */
 static bool has_channel(const struct cma_id *id)
 {
 	switch (id->conn ? cm_state(id->conn) : CM_IDLE) {

@@ -10,16 +10,16 @@
 #define FORMAT    "urxed rdma_cm 9"
 #define NO_NUMBER UINT32_MAX
 
-/* Values of saved.file.frozen beside 0. */
+/* Values of saved.file.frozen; 0 = not frozen. */
 enum { SAVED_FROZEN = 1, SAVED_RESTORING };
 
 enum saved_type { SAVED_FILE = 1, SAVED_ID, SAVED_GROUP, SAVED_EVENT };
 
-/* A slot's content. Records refer to IDs and groups by number, to files by token. */
+/* The content of a slot. Records refer to IDs and groups by number, and to files by token. */
 struct saved {
 	uint32_t type;
-	uint32_t number; /* GROUP: own; EVENT: of its group, or NO_NUMBER */
-	uint64_t token;  /* FILE: own; ID: of its file */
+	uint32_t number; /* GROUP: its number; EVENT: its group's, or NO_NUMBER */
+	uint64_t token;  /* FILE: its token; ID: its file's */
 	union {
 		struct {
 			uint64_t start;
@@ -133,7 +133,7 @@ uint64_t ucma_store_write_dirty(struct ucma *u)
 
 /* --- Restoring */
 
-/* Returns 0, or a negative errno value: the caller drops the record. */
+/* Returns 0, or a negative errno value after which the caller drops the record. */
 typedef int restore_fn(struct ucma *u, uint32_t slot, const struct saved *saved);
 
 static int restore_file(struct ucma *u, uint32_t slot, const struct saved *saved)
@@ -173,7 +173,8 @@ static int restore_ctx(struct ucma *u, uint32_t slot, const struct saved *saved)
 
 	if (!ctx)
 		return -ENOENT;
-	/* Freezing and thawing write the file's record only, so the file's record decides. */
+	/* The file's record tells whether the ID is frozen, because freezing and thawing write only
+	 * that record. */
 	id.id.frozen = file->frozen;
 	rc = cma_restore(&u->cma, &id, false, ctx, &ctx->id);
 	if (rc) {
@@ -226,10 +227,8 @@ static int restore_event(struct ucma *u, uint32_t slot, const struct saved *save
 	return 0;
 }
 
-/*
- * Restores the records of a type, and drops those that it cannot restore. With SAVED_FILE, the
- * first type, drops the unreadable ones of all types, too.
- */
+/* Restores the records of a type, and drops those that it cannot restore. For SAVED_FILE, which is
+ * the first type, it also drops the unreadable records of all types. */
 static void restore_records(struct ucma *u, uint32_t type, restore_fn *one)
 {
 	struct saved saved;
