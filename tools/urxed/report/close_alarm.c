@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <sys/time.h>
 
-/* The timer repeats, because its signal may come just before close(2) begins to wait. */
+/* The timer repeats, because its first signal may come just before close(2) begins to wait. */
 #define EVERY_US 10000
 
 static void ignore_signal(int number)

@@ -18,10 +18,8 @@
 #define BACKLOG 16
 #define EVENTS  8
 
-/*
- * Takes a socket out of the epoll set and closes it. fd_guard's helper process may close it later,
- * and epoll would report it again and again until then.
- */
+/* Takes a socket out of the epoll set and closes it. fd_guard's helper process may hold a copy for
+ * some time, during which epoll would report the socket again and again. */
 static void close_peer(const struct control *c, int fd)
 {
 	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
@@ -80,7 +78,9 @@ static void accept_connection(struct control *c, uint64_t now)
 		fd_guard_close(fd);
 		return;
 	}
-	/* A client that connects and sends no request must not keep other clients out. */
+	/*
+	 * Closes the oldest client without a request, so that such clients do not keep others out.
+	 */
 	if (*slot >= 0)
 		close_peer(c, *slot);
 	*slot = fd;
@@ -96,10 +96,8 @@ static void forget_peer(struct control *c, int fd)
 			c->peers[i] = -1;
 }
 
-/*
- * Performs a request. Returns the descriptor for the reply, or a negative errno value for its
- * status. Sets *keep if the connection stays open, for a capture.
- */
+/* Executes a request. Returns the descriptor for the reply, or a negative errno value for the
+ * reply's status. Sets *keep if the connection has to stay open for a capture. */
 static int handle_request(struct control *c, int fd, struct control_request *request, int len,
 			  bool *keep)
 {
@@ -118,7 +116,8 @@ static int handle_request(struct control *c, int fd, struct control_request *req
 
 /*
  * Sends the reply with the descriptor `memory`, and closes `memory`. If `memory` is a negative
- * errno value, sends the reply with this status. If the send fails, the peer is gone.
+ * errno value, the reply has this status and no descriptor. Ignores a failure of the send, which
+ * means that the peer is gone.
  */
 static void send_reply(int fd, int memory)
 {
@@ -130,7 +129,7 @@ static void send_reply(int fd, int memory)
 		close(memory);
 }
 
-/* Receives and answers a request. True: the connection stays open, for a capture. */
+/* Receives and answers a request. Returns true if the connection has to stay open for a capture. */
 static bool answer_peer(struct control *c, int fd)
 {
 	struct control_request request;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The daemon's control socket, for `urxe show`, `urxe capture` and telemetry: a SOCK_SEQPACKET
- * socket in the run directory, for root and the daemon's own user. monitor.c calls the daemon's
- * end.
+ * socket in the run directory, for root and the daemon's own user. This file declares the protocol
+ * and the daemon's end, which monitor.c uses.
  *
- * A client sends one request and gets one reply, before which packets with sockets may come (struct
- * control_processes). Then the daemon closes the connection, unless the request was a capture. Data
- * comes in a memfd, so that a slow reader cannot delay the daemon. Integers are in host byte order.
+ * A client sends one request and gets one reply; packets with sockets may come before the reply
+ * (struct control_processes). Then the daemon closes the connection, unless the request was a
+ * capture. Data comes in a memfd, so that a slow reader cannot delay the daemon. Integers are in
+ * host byte order.
  */
 #ifndef URXE_URXED_REPORT_CONTROL_H
 #define URXE_URXED_REPORT_CONTROL_H
@@ -20,7 +21,8 @@
 #define CONTROL_SOCKET_NAME "urxed.ctl"
 #define CONTROL_VERSION     6
 #define CONTROL_PORT        64 /* bytes of a port's name, with its NUL */
-/* Limit of the connections that have sent no request yet; one more closes the oldest. */
+/* Limit of the connections that have sent no request yet; one more makes the daemon close the
+ * oldest. */
 #define CONTROL_PEERS 16
 
 enum control_type { CONTROL_SHOW = 1, CONTROL_CAPTURE };
@@ -34,36 +36,32 @@ struct control_request {
 };
 
 /*
- * After CAPTURE the connection stays open for as long as the capture runs. With status 0, the reply
- * carries the memory of the capture ring (capture_ring.h); packets of one byte wake the reader.
- * With `record`, further packets (struct control_recording) have the rings (vnic/record_ring.h) of
- * processes, also of processes that attach later. Then capture_ring.listed is set, after the
- * packets of the processes that ran at the start.
+ * After CAPTURE the connection stays open as long as the capture runs. With status 0, the reply
+ * carries the memory of the capture ring (capture_ring.h); later packets of one byte wake the
+ * reader. With `record`, further packets (struct control_recording) carry the rings
+ * (vnic/record_ring.h) of the processes, also of processes that attach later. When the packets of
+ * the processes that ran at the start have been sent, capture_ring.listed is set.
  *
  * After SHOW with status 0, the reply carries the memfd with the report (report.h). With `ask`,
- * packets (struct control_processes) come before the reply, with one socket for each attached
- * process. The process answers there (struct vnic_attach_state) if the daemon could ask it: `asked`
- * in the report.
+ * packets (struct control_processes) with one socket for each attached process come before the
+ * reply. On that socket the process itself answers (struct vnic_attach_state), if the daemon could
+ * ask it: `asked` in the report.
  */
 struct control_reply {
 	uint32_t version;
 	int32_t status; /* 0, or a negative errno value; -EPROTO: not a request of this version */
 };
 
-/*
- * From the daemon to a client that asks processes, with n descriptors of sockets. On socket i the
- * client receives the answer of the process whose port has the number ports[i].
- */
+/* From the daemon to a client that has set `ask`, with n sockets. On socket i the client receives
+ * the answer of the process whose port has the number ports[i]. */
 struct control_processes {
 	uint32_t version;
 	uint32_t n;
 	uint32_t ports[UNIX_PACKET_FDS_MAX]; /* numbers as in the report */
 };
 
-/*
- * From the daemon to a client that captures with `record`, with the descriptor of a ring: the
- * process of the port records its engine there (vnic/record_ring.h).
- */
+/* From the daemon to a client that captures with `record`. The packet carries a ring, in which the
+ * process of the port records its engine (vnic/record_ring.h). */
 struct control_recording {
 	uint32_t version;
 	uint32_t reserved;
@@ -74,9 +72,9 @@ struct control_recording {
 
 struct control_ops {
 	/*
-	 * Returns a sealed memfd with the report, or a negative errno value. `client`: the
-	 * connection that gets the sockets for the answers of processes, which are asked first; -1:
-	 * no process is asked.
+	 * Returns a sealed memfd with the report, or a negative errno value. First asks processes
+	 * for their state, and sends the sockets on which they answer to the connection `client`;
+	 * -1: asks no process.
 	 */
 	int (*show)(void *ctx, int client);
 	/*
@@ -84,15 +82,11 @@ struct control_ops {
 	 * capture ring, or an error of capture_taps_start.
 	 */
 	int (*capture)(void *ctx, int socket, const char *port, bool record);
-	/*
-	 * Called after the reply to a request with `record`: sends the descriptors of the rings of
-	 * processes on `socket`.
-	 */
+	/* Called after the reply to a capture request with `record`: sends the rings of the
+	 * processes on `socket`. */
 	void (*record)(void *ctx, int socket);
-	/*
-	 * Called when `socket` is readable or closed: ends its capture; the caller closes the
-	 * socket. False: no capture has this socket.
-	 */
+	/* Called when `socket` is readable or closed: ends the socket's capture; the caller closes
+	 * the socket. Returns false if no capture has this socket. */
 	bool (*capture_end)(void *ctx, int socket);
 };
 
@@ -102,13 +96,12 @@ struct control {
 	int epoll_fd; /* readable when control_event has something to do; -1 = closed */
 	int listen_fd;
 	struct accept_pause pause;
-	int peers[CONTROL_PEERS]; /* ring of connections without a request yet; -1 = free */
-	uint32_t next;            /* counts up; modulo CONTROL_PEERS the oldest peer */
+	int peers[CONTROL_PEERS]; /* connections that have sent no request yet; -1 = free */
+	uint32_t next;            /* connections so far; modulo CONTROL_PEERS the oldest peer */
 };
 
-/*
- * Listens in run_dir and replaces the socket of a dead daemon. Returns 0 or a negative errno value.
- */
+/* Listens in run_dir, where it replaces the socket of a daemon that has ended. Returns 0 or a
+ * negative errno value. */
 int control_open(struct control *c, const char *run_dir, const struct control_ops *ops, void *ctx);
 /* Accepts connections and answers requests. */
 void control_event(struct control *c, uint64_t now);

@@ -17,18 +17,14 @@
 #include "urxed/report/control.h"
 #include "urxed/report/process_states.h"
 
-/* How many descriptors this process keeps free for the report and for answers. */
+/* Number of descriptors that this process keeps free for the report and for answers. */
 #define SPARE_FDS 8
-/*
- * Limit of a report that another user's daemon sends to root, bytes. jansson may need 45 bytes of
- * memory for each.
- */
+/* Limit in bytes of a report that another user's daemon sends to root, because jansson may need 45
+ * bytes of memory for each. */
 #define FOREIGN_REPORT_MAX (SEALED_TEXT_MAX / 2)
 
-/*
- * Whether this process may ask the daemon: that of its own user or of root. Root may ask the daemon
- * of each user.
- */
+/* Whether this process may ask the daemon: one of this process's user or of root. Root may ask any
+ * user's daemon. */
 static bool may_ask(int fd)
 {
 	return !geteuid() || unix_packet_peer_is_trusted(fd);
@@ -49,10 +45,8 @@ static int connect_to_daemon(int fd, const char *run_dir)
 	return may_ask(fd) ? 0 : -EPERM;
 }
 
-/*
- * Closes a socket whose number is within the last SPARE_FDS below the limit, because the report and
- * answers need free descriptors. Returns the socket; -1: it is closed.
- */
+/* Closes a socket whose number is among the last SPARE_FDS below the limit, because the report and
+ * answers need free descriptors. Returns the socket; -1: it is closed, or there was none. */
 static int leave_descriptors(int socket)
 {
 	struct rlimit limit;
@@ -64,10 +58,8 @@ static int leave_descriptors(int socket)
 	return -1;
 }
 
-/*
- * Takes the sockets of a packet, and closes further ones that came with it. If the packet is
- * invalid, closes all. Returns 0 or -EPROTO.
- */
+/* Takes the n sockets of a packet, and closes any others that came with it. If the packet is
+ * invalid, closes all. Returns 0 or -EPROTO. */
 static int add_sockets(struct process_sockets *sockets, const struct control_processes *packet,
 		       const int fds[UNIX_PACKET_FDS_MAX])
 {
@@ -98,10 +90,10 @@ static int check_reply(const struct control_reply *reply, int len, int memory)
 }
 
 /*
- * Receives a packet of the daemon that may have sockets of processes. Returns its length or a
- * negative errno value. The kernel closes sockets for which this process has no descriptor, so the
- * close alarm runs meanwhile. The alarm begins only after the wait for the packet: each signal
- * would start the wait anew.
+ * Receives a packet of the daemon that may carry sockets of processes. Returns its length or a
+ * negative errno value. The kernel closes sockets for which this process has no free descriptor,
+ * which may wait, so the close alarm runs meanwhile. The alarm begins only when the packet is
+ * there, because each of its signals would restart the timeout of recv(2).
  */
 static int receive_sockets(int fd, void *packet, uint32_t len, int fds[UNIX_PACKET_FDS_MAX])
 {
@@ -189,7 +181,8 @@ static void describe_error(char error[CONTROL_CLIENT_ERROR], const char *run_dir
 	}
 }
 
-/* Interrupts a close(2) that waits: another user's daemon may have sent a socket that lingers. */
+/* Uses the close alarm, because another user's daemon may have sent a socket with SO_LINGER
+ * instead. */
 static void close_memory(int fd)
 {
 	close_alarm_begin();
@@ -275,7 +268,8 @@ static json_t *parse_report(int fd, uint64_t most, int *rc)
 	return report;
 }
 
-/* Raises the soft limit to the hard one, because each process answers on a socket of its own. */
+/* Raises the soft limit of descriptors to the hard one, because each process answers on a socket of
+ * its own. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;

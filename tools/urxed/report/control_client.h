@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The client's end of the control socket (control.h). urxe's commands show, capture and doctor call
- * this, and the thread of DPDK's telemetry in urxed.
- */
+/* The client's end of the control socket (control.h). urxe's commands show, capture and doctor call
+ * this, and so does urxed's thread for DPDK's telemetry. */
 #ifndef URXE_URXED_REPORT_CONTROL_CLIENT_H
 #define URXE_URXED_REPORT_CONTROL_CLIENT_H
 
@@ -15,9 +13,9 @@
 #define CONTROL_CLIENT_ERROR 256
 /* Timeout for the daemon's reply: a daemon that takes longer hangs or was stopped. */
 #define CONTROL_CLIENT_SECONDS 5
-/* How long processes have to begin their answers, if the user names no other time. */
+/* Time that processes have to begin their answers, if the user sets no other one. */
 #define CONTROL_CLIENT_WAIT_MS 100
-/* A process that has begun its answer, and sends nothing for this time, is left out. */
+/* If a process that has begun its answer sends nothing for this time, its answer is left out. */
 #define CONTROL_CLIENT_PROGRESS_MS 1000
 /* Longest wait for the states of all processes. */
 #define CONTROL_CLIENT_LONGEST_S 60
@@ -31,10 +29,11 @@
 int control_client_capture(const char *run_dir, const char *port, bool record, int *ring,
 			   char error[CONTROL_CLIENT_ERROR]);
 /*
- * Takes the next packet of a connection of control_client_capture, without waiting. True: *ring is
- * the descriptor of the recording (vnic/record_ring.h) of a process, which the caller closes, and
- * `port` the name of its port; or -1: frames have come. False: there is no packet, or the daemon
- * has ended (*ended).
+ * Takes the next packet of a connection of control_client_capture, without waiting. Returns true
+ * for a packet: with a recording (vnic/record_ring.h) *ring is its descriptor, which the caller
+ * closes, and `port` the name of the process's port; without one *ring is -1, and the capture ring
+ * has new frames. Returns false if there is no packet, or if the daemon has ended, which sets
+ * *ended.
  */
 bool control_client_next(int fd, int *ring, char port[CONTROL_PORT], bool *ended);
 

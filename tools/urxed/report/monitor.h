@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Observing a running daemon: reports and captures for the control socket, counters for the log.
- * daemon_start.c and daemon_run.c call this, in the daemon's thread.
- */
+/* Serves those that observe a running daemon: reports and captures for the control socket, counters
+ * for the log. daemon_start.c and daemon_run.c call this, in the daemon's thread. */
 #ifndef URXE_URXED_REPORT_MONITOR_H
 #define URXE_URXED_REPORT_MONITOR_H
 
@@ -30,9 +28,7 @@ struct monitor {
 	struct capture_taps captures;
 };
 
-/*
- * Makes a monitor that is closed, so that monitor_close does nothing. The pointers must stay valid.
- */
+/* Makes a closed monitor, for which monitor_close does nothing. The pointers must stay valid. */
 void monitor_init(struct monitor *m, const char *run_dir, bool private, struct sessions *sessions,
 		  const struct uplink_set *uplinks, const struct rdmacm *rdmacm,
 		  const struct hca_monitor *hca);
@@ -47,7 +43,7 @@ void monitor_event(struct monitor *m, uint64_t now);
 /* Lets the control socket accept connections again after a pause (accept_pause.h); result as of
  * accept_pause_tick. */
 uint64_t monitor_tick(struct monitor *m, uint64_t now);
-/* Ends all captures and closes all connections. Must be called before the sessions are closed. */
+/* Ends all captures and closes all connections. Call it before the sessions are closed. */
 void monitor_close(struct monitor *m);
 
 /* Writes the counters that are not 0 to the log, one a line. */

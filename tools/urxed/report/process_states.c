@@ -17,12 +17,11 @@
 #include "urxed/report/state_reader.h"
 #include "urxed/session/qpn_table.h"
 
-/*
- * A process sends -EINPROGRESS at the start and after so many QPs (verbs/session/state_document.c).
- */
+/* A process sends -EINPROGRESS at the start and then after this many QPs
+ * (verbs/session/state_document.c). */
 #define QPS_PER_PROGRESS 1024
 
-/* What the answers of one user's processes may still cost. */
+/* The bytes and units (state_reader.h) that the answers of one user's processes may still cost. */
 struct user {
 	json_int_t uid;
 	uint64_t bytes;
@@ -31,24 +30,26 @@ struct user {
 
 /* A process that the daemon has asked. */
 struct process {
-	json_t *lease; /* its first one, which the report owns */
+	json_t *lease; /* the process's first row in `leases`, which the report owns */
 	json_int_t port;
-	uint32_t qpns;     /* leased ones plus added ones; some may count twice */
-	uint32_t progress; /* how often it may still send -EINPROGRESS */
-	uint64_t end;      /* ns, as of waited_until_now; the process has no more time then */
+	uint32_t qpns;     /* leased QPNs plus added ones; some may count twice */
+	uint32_t progress; /* number of further -EINPROGRESS that give it time */
+	uint64_t end;      /* the process's time ends at this waited_until_now(), ns */
 	struct user *user;
 };
 
 struct collection {
 	json_t *report;
 	struct process *processes; /* the processes that may still send a packet */
-	struct pollfd *sockets;    /* of the processes */
+	struct pollfd *sockets;    /* the socket of each process, by the same index */
 	size_t n;
 	struct user *users;
 	size_t n_users;
-	uint32_t units; /* of all users */
-	/* ns that documents took to read. Meanwhile answers wait in the sockets, so deadlines do
-	 * not count this time. Each process has one document: the sum has a limit. */
+	uint32_t units; /* units that all users' answers may still cost */
+	/*
+	 * Time that reading documents took, ns. Meanwhile answers wait in the sockets, so this time
+	 * does not count for deadlines. It has a limit, because each process has only one document.
+	 */
 	uint64_t reading;
 };
 
@@ -103,8 +104,8 @@ static void add_lease(struct collection *c, json_t *lease)
 	p->progress = 2 + p->qpns / QPS_PER_PROGRESS;
 }
 
-/* Lists the processes that the daemon has asked, and their users. False: no memory. The caller
- * calls free_arrays in both cases. */
+/* Lists the processes that the daemon has asked, and their users. Returns false if memory is
+ * lacking. The caller calls free_arrays in both cases. */
 static bool list_processes(struct collection *c)
 {
 	json_t *leases = json_object_get(c->report, "leases"), *lease;
@@ -143,10 +144,8 @@ static void add_rows(json_t *report, const char *key, const json_t *state, const
 	}
 }
 
-/*
- * Adds the process's port to its QPs. The port distinguishes processes whose PID the daemon does
- * not see: their PID is 0.
- */
+/* Adds the process's port to its QPs. The port tells processes apart whose PIDs the daemon does not
+ * see and that all have the PID 0. */
 static void add_ports(const json_t *state, const json_t *lease)
 {
 	json_t *qp;
@@ -191,7 +190,7 @@ static uint32_t count_qps(const json_t *state, const json_t *lease)
 	return n;
 }
 
-/* Notes the process's answer in all of its leases. */
+/* Marks all leases of the process as answered. */
 static void mark_answered(json_t *leases, const struct process *p, const json_t *state)
 {
 	json_t *lease;
@@ -217,8 +216,9 @@ static void add_state(struct collection *c, const struct process *p, json_t *sta
 }
 
 /*
- * Returns how many QPs the answer may have: one for each QPN, leased or added, that the process had
- * in the daemon's report, and a further block, which it may have leased before its own answer.
+ * Returns the most QPs that the answer may have: one for each QPN, leased or added, that the
+ * process had in the daemon's report, and one further block, because the process may have leased
+ * one before its answer.
  */
 static uint32_t most_qps(const struct process *p)
 {
@@ -239,7 +239,8 @@ static uint32_t units_of(const struct collection *c, const struct process *p)
 	return units < c->units ? units : c->units;
 }
 
-/* Returns what is wrong with an answer, or NULL. */
+/* Reads an answer and adds it to the report. Returns a text that says what is wrong with the
+ * answer, or NULL. */
 static const char *read_state(struct collection *c, struct process *p, const char *text, size_t len,
 			      char error[STATE_ERROR])
 {
@@ -249,7 +250,7 @@ static const char *read_state(struct collection *c, struct process *p, const cha
 
 	if (!state)
 		return error;
-	/* A refused document is freed, and costs nothing. */
+	/* Only an accepted document counts: the memory of a refused one is free again. */
 	p->user->units -= units - limits.units;
 	c->units -= units - limits.units;
 	add_state(c, p, state);
@@ -286,7 +287,7 @@ static void take_state(struct collection *c, struct process *p, int memory)
 
 /* --- The sockets */
 
-/* Ends the reading from a process; the last process of the array takes its place. */
+/* Reads no more from a process; the last process of the array takes its place. */
 static void end_process(struct collection *c, size_t i)
 {
 	c->n--;
@@ -294,7 +295,9 @@ static void end_process(struct collection *c, size_t i)
 	c->sockets[i] = c->sockets[c->n];
 }
 
-/* Ends the processes without a socket: poll(2) takes no more entries than RLIMIT_NOFILE. */
+/*
+ * Drops the processes without a socket, because poll(2) accepts no more entries than RLIMIT_NOFILE.
+ */
 static void end_unconnected(struct collection *c)
 {
 	size_t i;
@@ -304,7 +307,7 @@ static void end_unconnected(struct collection *c)
 			end_process(c, i);
 }
 
-/* Gives each process its socket, and time until `end`. False: no memory. */
+/* Gives each process its socket, and time until `end`. Returns false if memory is lacking. */
 static bool assign_sockets(struct collection *c, const struct process_sockets *sockets,
 			   uint64_t end)
 {
@@ -327,10 +330,8 @@ static bool assign_sockets(struct collection *c, const struct process_sockets *s
 	return true;
 }
 
-/*
- * Gives a process in the middle of its answer more time after it has sent -EINPROGRESS, unless it
- * has done so more often than process.progress permitted.
- */
+/* Gives a process more time, because it has sent -EINPROGRESS, unless it has already done so as
+ * often as p->progress allowed. */
 static void note_progress(const struct collection *c, struct process *p)
 {
 	uint64_t end = waited_until_now(c) + CONTROL_CLIENT_PROGRESS_MS * NS_PER_MS;
@@ -342,7 +343,8 @@ static void note_progress(const struct collection *c, struct process *p)
 		p->end = end;
 }
 
-/* Receives a packet of a process. False: nothing more is read from the process. */
+/* Receives a packet of a process. Returns false if the process's answer has ended, so that no
+ * further packet counts. */
 static bool receive_answer(struct collection *c, struct process *p, int socket)
 {
 	struct vnic_attach_state answer = {.status = -EPROTO};
@@ -350,7 +352,7 @@ static bool receive_answer(struct collection *c, struct process *p, int socket)
 	uint64_t begin;
 	int len;
 
-	/* The kernel closes descriptors that find no room in `came`. */
+	/* The kernel closes descriptors for which `came` has no room, which may wait. */
 	close_alarm_begin();
 	len = unix_packet_recv(socket, &answer, sizeof(answer), &came);
 	close_alarm_end();
@@ -369,10 +371,8 @@ static bool receive_answer(struct collection *c, struct process *p, int socket)
 	return answer.status && (len > 0 || len == -EPROTO);
 }
 
-/*
- * Ends the processes without time. Returns how long the others still have time at most, ns; 0 =
- * none is left.
- */
+/* Drops the processes whose time is over. Returns the longest time that one of the others has left,
+ * ns; 0: none is left. */
 static uint64_t time_left(struct collection *c, uint64_t now)
 {
 	uint64_t left = 0;
@@ -387,10 +387,8 @@ static uint64_t time_left(struct collection *c, uint64_t now)
 	return left;
 }
 
-/*
- * Takes one packet of each process per round, so that a process that sends without end keeps out no
- * other.
- */
+/* Takes one packet of each process per round, so that a process that sends without end does not
+ * keep out others. */
 static void collect(struct collection *c)
 {
 	const uint64_t last = now_ns() + CONTROL_CLIENT_LONGEST_S * NS_PER_SEC;

@@ -14,10 +14,10 @@
 #include <vnic/attach_protocol.h>
 
 /*
- * Limits that suffice for users with two processes of 65,536 QPs. These are 60 MB of text and 5.2
- * million units (state_reader.h). So a process with one block of QPNs and none added costs at most
- * 255 MB, one with all blocks and none added 785 MB, the processes of one user 1.1 GB, and those of
- * all users 2.2 GB.
+ * Limits of the memory and time that answers may cost. They suffice if each user has two processes
+ * with 65,536 QPs, which take 60 MB of text and 5.2 million units (state_reader.h). At most, a
+ * process with one block of QPNs and no added QPN costs 255 MB, one with all blocks and no added
+ * QPN 785 MB, the processes of one user 1.1 GB, and those of all users 2.2 GB.
  */
 #define PROCESS_STATES_BYTES      (128u << 20) /* of one user's documents */
 #define PROCESS_STATES_QP_UNITS   64u          /* of a process, for each of its QPNs */
@@ -25,28 +25,27 @@
 #define PROCESS_STATES_USER_UNITS 8000000u     /* of one user's processes */
 #define PROCESS_STATES_UNITS      16000000u    /* of all processes */
 
-/* One socket per attached process: each has a block of QPNs. */
+/* One socket per attached process, each of which has at least one block of QPNs. */
 #define PROCESS_STATES_SOCKETS VNIC_BLOCKS
 
-/* Sockets on which processes answer. */
+/* The sockets on which processes answer. */
 struct process_sockets {
 	uint32_t n;
-	int fds[PROCESS_STATES_SOCKETS];        /* -1 = closed, because the client has too few
-						 descriptors: this process's answer is missing */
-	uint32_t ports[PROCESS_STATES_SOCKETS]; /* numbers of the processes' ports */
+	int fds[PROCESS_STATES_SOCKETS];        /* -1 = closed, for want of descriptors */
+	uint32_t ports[PROCESS_STATES_SOCKETS]; /* number of the process's port at each socket */
 };
 
 /*
- * Adds the states that processes send on their sockets, as control_client.h says. Ends when all
- * have answered, after CONTROL_CLIENT_LONGEST_S at the latest. A process that has not begun its
- * answer after wait_ms is left out. A process that has begun has CONTROL_CLIENT_PROGRESS_MS more
- * after each packet. Processes are not trusted: their packets may contain anything, and each
- * process counts once.
+ * Adds the states that processes send on their sockets to the report, as control_client.h says.
+ * Ends when all have answered, or after CONTROL_CLIENT_LONGEST_S. Leaves out a process that has not
+ * begun its answer within wait_ms. Each packet of an answer gives its process
+ * CONTROL_CLIENT_PROGRESS_MS more. Processes are not trusted: their packets may contain anything,
+ * and each process has one answer.
  */
 void process_states_collect(json_t *report, const struct process_sockets *sockets,
 			    uint32_t wait_ms);
 
-/* Adds one document, as that of the first process that the daemon has asked. For tests. */
+/* Adds one document, as if the first process that the daemon has asked had sent it. For tests. */
 void process_states_add(json_t *report, const char *text, size_t len);
 
 #endif

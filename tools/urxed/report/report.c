@@ -28,7 +28,8 @@ static const char *const cm_texts[] = {CM_COUNTER_LIST(COUNTER_TEXT)};
 static const char *const gsi_texts[] = {GSI_DROP_LIST(COUNTER_TEXT)};
 static const char *const neigh_texts[] = {NEIGH_COUNTER_LIST(COUNTER_TEXT)};
 
-/* Returns a JSON string. JSON requires UTF-8: other bytes, such as a path may have, become "?". */
+/* Returns a JSON string. JSON requires UTF-8, so bytes that are not, as a path may have, become
+ * "?". */
 static json_t *make_text(const char *s)
 {
 	json_t *text = json_string(s);
@@ -165,7 +166,8 @@ static const char *get_port_state(const struct vswitch *sw, const struct switch_
 	return names[port->dev ? vnic_device_state(port->dev) : VNIC_DEVICE_DOWN];
 }
 
-/* Returns the counters that the vNIC or the uplink's driver keeps; null: the port has neither. */
+/* Returns the counters that the vNIC or the uplink's driver keeps; null: the port has neither of
+ * them. */
 static json_t *make_device_counters(const struct switch_port *port)
 {
 	uint64_t n[NETDEV_COUNTER_COUNT];
@@ -220,10 +222,8 @@ static json_t *make_ports(const struct report *r)
 
 /* --- Leases */
 
-/*
- * Returns the user of a process, as the kernel recorded it at the connection; null: unknown. /proc
- * would show root as the owner of a process that is not dumpable.
- */
+/* Returns the user of a process, as the kernel recorded it when the process connected; null:
+ * unknown. /proc would show root as the owner of a process that is not dumpable. */
 static json_t *make_uid(uid_t uid)
 {
 	return uid == (uid_t)-1 ? json_null() : json_integer(uid);

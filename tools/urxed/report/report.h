@@ -12,7 +12,7 @@
  *           - kind: "urxed", "uplink", "vm" or "process" (switch/switch_port.h)
  *           - pid: null unless the kind is "process"
  *           - page_size: bytes a page of the memory with the packet buffers; null: no buffers
- *           - state: "down", "active" or "broken" (vnic/device.h); of a bond's uplinks also the
+ *           - state: "down", "active" or "broken" (vnic/device.h); for a bond's uplink also its
  *             state in the bond (bond/bond.h)
  *           - failovers: how often other uplinks of the bond took over from this one; null: no bond
  *           - counters, drops: the switch's counters (switch/switch_port.h)
@@ -25,20 +25,20 @@
  *           - interface: that of the port's first GID
  *           - uplink: interface of the uplink whose frames leave by the port's interface
  *           - roce: "v1", "v2" or "v1, v2"
- *           - used: it backs the device; reason: why it does not
- *           - null: unknown, or there is none
+ *           - used: the port backs the device; reason: why it does not
+ *           - a value is null if it is unknown or there is none
  * leases    [{qpn_first, qpn_count, added_qpns, port, process, pid, uid, mac, asked,
  *             direct_uplinks}], one row a block of QPNs
  *           - added_qpns: number of QPNs that the process has told the daemon itself
  *             (VNIC_ATTACH_QPN_ADD), most of them chosen by an HCA; the same for all of its blocks
  *           - port: number of the process' port, the same for all of its blocks
  *           - process: name of that port
- *           - mac: of the process' queue pairs, the host's or that of its virtual machine
+ *           - mac: source MAC of the process' packets: the host's, or its virtual machine's
  *           - asked: the daemon has asked the process for its state
  *           - direct_uplinks: names of the ports on whose interfaces the process has sockets, in
  *             their order
  * ids       [{process, pid, id, space, type, state, cm, src, dst, qpn, peer_qpn, events}], rdma_cm
- *           - id: the number by which the program names it
+ *           - id: the number by which the program names the ID
  *           - space: port space, "TCP", "UDP", "IB" or "IPOIB"
  *           - type: "RC", "UC" or "UD"
  *           - state: "idle", "bound", "listen", "address query", "address resolved",
@@ -67,8 +67,8 @@ struct report {
 	const char *run_dir;
 	bool private;
 	uint64_t uptime_ns;
-	uint32_t captures;               /* how many are running */
-	const struct sessions *sessions; /* with pointers to host and switch */
+	uint32_t captures;               /* number of running captures */
+	const struct sessions *sessions; /* these have pointers to host and switch */
 	const struct rdmacm *rdmacm;
 	const struct hca_monitor *hca;
 };

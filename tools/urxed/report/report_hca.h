@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The RDMA devices of the host in the report (report.h). */
+/* Fills the report (report.h) with the RDMA devices of the host. */
 #ifndef URXE_URXED_REPORT_REPORT_HCA_H
 #define URXE_URXED_REPORT_REPORT_HCA_H
 
@@ -7,7 +7,8 @@
 
 #include "urxed/hca/hca_monitor.h"
 
-/* The value of the key "hca": one object a port, which hca_select has judged. NULL: no memory. */
+/* Returns the value of the key "hca": one object per port, with the verdict of hca_select. NULL:
+ * memory is lacking. */
 json_t *report_hcas(const struct hca_monitor *h);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "urxed/cm/rdmacm.h"
 
-/* A new array with the rdma_cm IDs of all programs. */
+/* Returns a new array with the rdma_cm IDs of all programs. */
 json_t *report_ids(const struct rdmacm *r);
 
 #endif

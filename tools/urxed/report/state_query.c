@@ -7,18 +7,16 @@
 #include "common/unix_packet.h"
 #include "urxed/report/control.h"
 
-/* At most UNIX_PACKET_FDS_MAX processes that are asked together, so that the daemon needs few
- * descriptors. */
+/* A batch of at most UNIX_PACKET_FDS_MAX processes. Processes are asked in batches, so that the
+ * daemon needs few descriptors. */
 struct batch {
 	struct control_processes packet; /* to the client */
 	struct session *sessions[UNIX_PACKET_FDS_MAX];
-	int clients[UNIX_PACKET_FDS_MAX], processes[UNIX_PACKET_FDS_MAX]; /* ends of the sockets */
+	int clients[UNIX_PACKET_FDS_MAX], processes[UNIX_PACKET_FDS_MAX]; /* of the socket pairs */
 };
 
-/*
- * Makes socket pairs for a batch of sessions, from s on. Returns the first session of the next
- * batch; NULL: none is left.
- */
+/* Makes socket pairs for a batch of sessions, the first of which is s. Returns the first session of
+ * the next batch; NULL: none is left. */
 static struct session *open_sockets(struct batch *b, struct session *s)
 {
 	int ends[2];
@@ -29,12 +27,15 @@ static struct session *open_sockets(struct batch *b, struct session *s)
 		if (s->gone || !s->port.dev)
 			continue;
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
-			/* The descriptors of this batch are free for the next one. */
+			/* The next batch can try again, because the daemon closes the descriptors
+			 * of this one before. */
 			if (b->packet.n)
 				return s;
 			continue;
 		}
-		/* The client cannot send, so the queue of the process's end stays empty. */
+		/*
+		 * After this the client cannot send, so the queue of the process's end stays empty.
+		 */
 		shutdown(ends[1], SHUT_RD);
 		b->sessions[b->packet.n] = s;
 		b->clients[b->packet.n] = ends[0];
@@ -45,10 +46,10 @@ static struct session *open_sockets(struct batch *b, struct session *s)
 }
 
 /*
- * Sends one end of each socket pair of the batch to the client, and the other to the process. The
- * client gets its ends first. So no process can have sent anything when the daemon closes its
- * copies of the client's ends: the close of a socket whose queue has descriptors of a process may
- * block.
+ * Sends one end of each socket pair of the batch to the client, and then the other end to the
+ * process. When the daemon closes its copies of the client's ends, no process can have sent
+ * anything on a pair yet. This order matters, because closing a socket whose queue has descriptors
+ * of a process may block.
  */
 static void ask(struct batch *b, int client)
 {

@@ -10,8 +10,8 @@
 /*
  * Makes a pair of sockets for each attached process. Sends one end to `client`, the connection of
  * urxe show (struct control_processes), and the other end with the request to the process, which
- * answers there. Sets `asked` in the sessions (struct session) of the processes that were sent the
- * request, and clears it in all others.
+ * answers there. Sets `asked` (struct session) if the process was sent the request, and clears it
+ * in all other sessions.
  */
 void state_query_send(struct sessions *sessions, int client);
 

@@ -11,20 +11,18 @@
 
 #include "vm/host/switch_link.h"
 
-/*
- * What a row costs beside its members: the object, and the members that urxe show adds (pid,
- * process, port, path).
- */
+/* Units that a row costs in addition to its members: for the object, and for the members that urxe
+ * show adds (pid, process, port, path). */
 #define ROW_UNITS 16
 
 struct reader {
 	const char *at, *end;
 	const char *error; /* NULL = none yet */
 	struct state_limits *limits;
-	char text[STATE_TEXT_MAX + 1]; /* the string that was read last */
+	char text[STATE_TEXT_MAX + 1]; /* the string that read_text has read last */
 };
 
-/* Notes an error; the first one counts. Returns false. */
+/* Notes an error, unless there was one before. Returns false. */
 static bool fail(struct reader *r, const char *error)
 {
 	if (!r->error)
@@ -69,7 +67,7 @@ static bool expect_char(struct reader *r, char c)
 
 /*
  * Whether another element of an object or array follows. The caller has taken the opening bracket;
- * this takes the comma, or the closing bracket `close`. False also after an error.
+ * this function takes the comma, or the closing bracket `close`. Also returns false after an error.
  */
 static bool next_element(struct reader *r, char close, bool first)
 {
@@ -78,10 +76,8 @@ static bool next_element(struct reader *r, char close, bool first)
 	return first || expect_char(r, ',');
 }
 
-/*
- * Takes the backslash of an escape. False: neither a quotation mark nor a backslash follows, the
- * only characters that processes escape.
- */
+/* Takes the backslash of an escape. Returns false if neither a quotation mark nor a backslash
+ * follows: processes escape only these two. */
 static bool take_escape(struct reader *r)
 {
 	r->at++;
@@ -89,10 +85,8 @@ static bool take_escape(struct reader *r)
 	       fail(r, "it has an escape that no process writes");
 }
 
-/*
- * Reads a string of printable ASCII, all that processes write, into r->text. False: an error is
- * noted.
- */
+/* Reads a string into r->text. It must be printable ASCII, as processes write nothing else. Returns
+ * false after it has noted an error. */
 static bool read_text(struct reader *r)
 {
 	size_t len = 0;
@@ -142,7 +136,7 @@ static bool take_word(struct reader *r, const char *word)
 	return true;
 }
 
-/* A number, text, true, false or null. Returns NULL after an error. */
+/* Reads a number, text, true, false or null. Returns NULL after an error. */
 static json_t *read_scalar(struct reader *r)
 {
 	if (next_is(r, '"'))
@@ -156,7 +150,7 @@ static json_t *read_scalar(struct reader *r)
 	return read_number(r);
 }
 
-/* Reads a member's name and the colon. False: an error is noted. */
+/* Reads a member's name and the colon. Returns false after it has noted an error. */
 static bool read_name(struct reader *r, char name[STATE_TEXT_MAX + 1])
 {
 	if (!read_text(r))
@@ -171,7 +165,7 @@ enum kind { KIND_NUMBER = 1, KIND_TEXT = 2, KIND_BOOL = 4, KIND_NULL = 8 };
 
 struct member {
 	const char *name;
-	int kinds; /* of enum kind */
+	int kinds; /* the allowed kinds, as bits of enum kind */
 };
 
 static const struct member qp_members[] = {
@@ -216,10 +210,8 @@ static int kind_of(const json_t *value)
 	return json_is_boolean(value) ? KIND_BOOL : KIND_NULL;
 }
 
-/*
- * Adds a member if its name is known; others are ignored, because a later urxe may write more
- * members. False: an error.
- */
+/* Adds a member if its name is known. Ignores other members, because a later urxe may write more.
+ * Returns false after an error. */
 static bool keep_member(struct reader *r, json_t *row, const struct member *known, const char *name,
 			json_t *value)
 {
@@ -283,7 +275,8 @@ static bool read_counters(struct reader *r, json_t *into)
 	return !r->error;
 }
 
-/* Reads a member of a row. row NULL: the member is checked, but not kept. False: an error. */
+/* Reads a member of a row. If row is NULL, checks the member but does not keep it. Returns false
+ * after an error. */
 static bool read_member(struct reader *r, json_t *row, const struct member *known)
 {
 	char name[STATE_TEXT_MAX + 1];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads the JSON document in which a process states its QPs and MRs
- * (verbs/session/state_document.h). process_states.c calls this. The process is not trusted: only
- * members with known names and types are kept, and the document costs no more memory than its
- * limits say.
+ * Reads the JSON document in which a process reports its QPs and MRs
+ * (verbs/session/state_document.h). process_states.c calls this. The process is not trusted: the
+ * reader keeps only members with known names and types, and uses no more memory than the document's
+ * limits allow.
  */
 #ifndef URXE_URXED_REPORT_STATE_READER_H
 #define URXE_URXED_REPORT_STATE_READER_H
@@ -14,17 +14,15 @@
 #include <jansson.h>
 
 #define STATE_ERROR 128
-/* MRs of a process beyond so many are counted, but not kept. */
+/* Number of MRs of a process that the reader keeps; it only counts further ones. */
 #define STATE_MRS_MAX 65536
-/* Longest text of a member: an address is the longest that processes write. */
+/* Longest text of a member in bytes: an address is the longest that processes write. */
 #define STATE_TEXT_MAX 63
 
 struct state_limits {
-	uint32_t qps; /* QPs that the process can have: the QPNs that it has leased or added */
-	/*
-	 * What the document may cost; state_read subtracts what it costs. A unit is about 150
-	 * bytes: a member is one unit, a row 16.
-	 */
+	uint32_t qps; /* most QPs of the document: one per leased or added QPN of the process */
+	/* Units that the document may cost; state_read subtracts its cost. A unit is about 150
+	 * bytes of memory: a member costs one unit, a row 16. */
 	uint32_t units;
 };
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * DPDK's telemetry thread calls these commands. It asks the daemon's thread on the control socket,
- * as any client does, so that only the daemon's thread reads the daemon's state, without a lock.
- */
+/* DPDK's telemetry thread calls these commands. They ask the daemon's thread on the control socket,
+ * as any client does: so only the daemon's thread reads the daemon's state, and needs no lock. */
 #include "urxed/report/telemetry.h"
 
 #include <errno.h>
@@ -17,7 +15,9 @@
 #include "common/rundir.h"
 #include "urxed/report/control_client.h"
 
-/* The longest path; netdev/dpdk/eal.c makes the prefix of network namespace and PID. */
+/*
+ * A path of the greatest length: netdev/dpdk/eal.c makes the prefix from network namespace and PID.
+ */
 #define SOCKET_PATH "/" TELEMETRY_DIR "/urxe-4294967295-4194304/dpdk_telemetry.v2"
 
 static char run_dir[RUNDIR_MAX];
@@ -50,10 +50,8 @@ static void add_members(struct netdev_telemetry *answer, const char *prefix, jso
 	}
 }
 
-/*
- * Returns the row whose integer `key` is the parameter, which is decimal or, with 0x, hexadecimal;
- * NULL: none.
- */
+/* Returns the row in which the integer `key` equals the parameter, which is decimal or, with 0x,
+ * hexadecimal; NULL: none. */
 static json_t *find_row(const json_t *list, const char *key, const char *parameter)
 {
 	char *end;
@@ -89,9 +87,10 @@ static int answer_host(const char *parameter, struct netdev_telemetry *answer)
 }
 
 /*
- * Adds the integer `key` of each row of a list to the answer, but skips as many rows as the
- * parameter says: an answer has room for NETDEV_TELEMETRY_MAX numbers. Returns 0; -EINVAL: the
- * parameter is no number; -EIO: the daemon gave no report.
+ * Adds the integer `key` of each row of a list to the answer, which has room for
+ * NETDEV_TELEMETRY_MAX numbers. The parameter says how many rows to skip, so that a client can get
+ * further ones. Returns 0; -EINVAL if the parameter is no number; -EIO if the daemon gave no
+ * report.
  */
 static int answer_list(struct netdev_telemetry *answer, const char *list, const char *key,
 		       const char *parameter)

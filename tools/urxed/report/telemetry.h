@@ -15,10 +15,8 @@
 
 #define TELEMETRY_DIR "dpdk" /* in the run directory: DPDK's own files and its socket */
 
-/*
- * Makes DPDK keep its files in run_dir, unless the path of its socket would be too long. Removes
- * the files of an earlier daemon. Must be called before DPDK is started.
- */
+/* Makes DPDK keep its files in run_dir, unless the path of its socket would be too long. Removes
+ * the files of an earlier daemon. Call it before DPDK's start. */
 void telemetry_prepare(const char *run_dir);
 /*
  * Registers the commands; the control socket must listen. Returns 0 or a negative errno value.
