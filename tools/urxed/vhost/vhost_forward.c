@@ -11,9 +11,9 @@
 
 #define BURST 64u
 
-/* How long to wait before the next look at a full ring, whose reader gives no notice, ns. */
+/* Time to the next look at a full ring, ns: the ring's reader does not tell when it makes room. */
 #define RETRY_NS 50000
-/* If a machine has taken no frame for so long, the frames that wait for it are dropped. */
+/* If a machine has taken no frame for this time, drops the frames that wait for the machine. */
 #define STALL_NS (NS_PER_SEC / 10)
 /* Time between two updates of the counters that urxed shows. */
 #define COUNTERS_NS (NS_PER_SEC / 100)
@@ -22,16 +22,17 @@ struct vhost_forward {
 	struct netdev *machine;
 	struct netdev_shm_peer *daemon;
 	int kick_fd;
-	/* Packet buffers of the frames on their way to urxed, by position in the ring. */
+	/* Packet buffers of the frames that urxed has not released yet, by position in the ring to
+	 * urxed. */
 	void *held[NETDEV_SHM_DEPTH];
-	uint32_t sent, freed; /* frames sent to urxed, and those whose buffers were freed */
-	bool daemon_full;     /* no room in the ring to urxed */
-	uint64_t full_since;  /* when the machine began to refuse frames; 0 = it takes them */
+	uint32_t sent, freed; /* frames sent to urxed; those of them whose buffers are free again */
+	bool daemon_full;     /* the ring to urxed has no room */
+	uint64_t full_since;  /* ns since when the machine refuses frames; 0 = it takes them */
 	bool connected;
-	uint64_t peers, no_peer; /* connections; frames dropped without one */
+	uint64_t peers, no_peer; /* number of connections; frames dropped without a machine */
 	uint64_t stalled;        /* frames dropped because the machine took none */
-	bool moved;              /* since the latest update of the counters */
-	uint64_t counters_at;    /* next update */
+	bool moved;              /* frames have moved since the last update of the counters */
+	uint64_t counters_at;    /* time of the next update, ns */
 };
 
 /* --- To urxed */
@@ -50,10 +51,8 @@ static void free_released(struct vhost_forward *f)
 	}
 }
 
-/*
- * Receives frames from the machine and sends them to urxed. Returns whether there were any. The
- * frames already lie in the shared memory: only their positions pass to urxed.
- */
+/* Receives frames from the machine and sends them to urxed. Returns whether there were any. The
+ * frames already lie in the shared memory, so this process sends only their positions. */
 static bool forward_to_daemon(struct vhost_forward *f, uint64_t now)
 {
 	struct netdev_frame frames[BURST];
@@ -61,7 +60,8 @@ static bool forward_to_daemon(struct vhost_forward *f, uint64_t now)
 	uint32_t room, n;
 
 	free_released(f);
-	/* Counts the buffers in held[], not the ring's room: urxed may have released more since. */
+	/* Counts the free places of held[], not those of the ring: urxed may have released more
+	 * frames since free_released. */
 	room = NETDEV_SHM_DEPTH - (f->sent - f->freed);
 	f->daemon_full = !room;
 	n = room ? netdev_rx(f->machine, now, frames, room < BURST ? room : BURST) : 0;
@@ -76,10 +76,8 @@ static bool forward_to_daemon(struct vhost_forward *f, uint64_t now)
 
 /* --- To the machine */
 
-/*
- * Whether a machine is connected. Shows that to urxed as the state of the link, and counts
- * connections.
- */
+/* Returns whether a machine is connected. Shows that to urxed as the port's link state, and counts
+ * connections. */
 static bool is_connected(struct vhost_forward *f)
 {
 	const bool connected = netdev_is_up(f->machine);
@@ -134,9 +132,10 @@ static void update_counters(struct vhost_forward *f, uint64_t now)
 	counters[NETDEV_PEERS] += f->peers;
 	counters[NETDEV_TX_NO_PEER] += f->no_peer;
 	/*
-	 * Errors are the frames that this process dropped because the machine took none: urxed's
-	 * port has counted them as sent. The count of DPDK's driver is not used: some versions
-	 * count each refusal of a frame as an error, but this process sends refused frames again.
+	 * Counts as errors only the frames that this process dropped because the machine took none:
+	 * urxed's port has counted them as sent. Does not use the count of DPDK's driver: some
+	 * versions count each refusal of a frame as an error, but this process sends refused frames
+	 * again.
 	 */
 	counters[NETDEV_TX_ERRORS] = f->stalled;
 	netdev_shm_set_counters(f->daemon, counters);
@@ -144,8 +143,8 @@ static void update_counters(struct vhost_forward *f, uint64_t now)
 	f->counters_at = now + COUNTERS_NS;
 }
 
-/* While the ring to urxed is full, this process does not read the machine's port, so the port's
- * deadline and event stay. */
+/* While the ring to urxed is full, this process does not read the machine's port, so it ignores the
+ * port's deadline and event. */
 static uint64_t sleep_deadline(const struct vhost_forward *f, uint64_t now)
 {
 	uint64_t next = f->daemon_full ? UINT64_MAX : netdev_next_deadline(f->machine);
@@ -157,7 +156,8 @@ static uint64_t sleep_deadline(const struct vhost_forward *f, uint64_t now)
 	return next;
 }
 
-/* Sleeps until urxed or the machine has frames, or a timer expires. False: urxed has ended. */
+/* Sleeps until urxed or the machine has frames, or a timer expires. Returns false if urxed has
+ * ended. */
 static bool sleep_until_work(struct vhost_forward *f, uint64_t now)
 {
 	const int machine_fd = f->daemon_full ? -1 : netdev_wait_fd(f->machine);
@@ -165,10 +165,8 @@ static bool sleep_until_work(struct vhost_forward *f, uint64_t now)
 	uint64_t next = sleep_deadline(f, now), ns = next > now ? next - now : 0;
 	const struct timespec ts = {(time_t)(ns / NS_PER_SEC), (long)(ns % NS_PER_SEC)};
 
-	/*
-	 * While frames of urxed wait for the machine's ring, more frames of urxed need not wake
-	 * this process.
-	 */
+	/* While urxed's frames wait for room in the machine's ring, further frames of urxed need
+	 * not wake this process. */
 	if (!f->full_since && netdev_shm_arm(f->daemon))
 		return true;
 	ppoll(fds, 2, next == UINT64_MAX ? NULL : &ts, NULL);
@@ -184,7 +182,7 @@ void vhost_forward_run(struct netdev *machine, struct netdev_shm_peer *daemon, i
 	uint64_t now;
 
 	f = (struct vhost_forward){.machine = machine, .daemon = daemon, .kick_fd = kick_fd};
-	/* Makes the port arm its interrupt from now on when it has no frames. */
+	/* After this call the port arms its interrupt whenever it has no frames. */
 	netdev_wait_fd(machine);
 	while (running) {
 		now = now_ns();

@@ -19,7 +19,7 @@ static int report_failure(const char *error)
 }
 
 /*
- * Opens the port to the machine. The process gives up its rights before that, because a machine can
+ * Opens the port to the machine. Before that the process gives up its rights, because a machine can
  * send its first message as soon as the socket exists. Returns 0, or a negative errno value and a
  * sentence in `error`.
  */

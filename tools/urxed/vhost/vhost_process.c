@@ -15,22 +15,20 @@
 #include "urxed/epoll_watch.h"
 #include "urxed/vhost/vhost_spawner.h"
 
-/* How long a start may take; DPDK's takes 0.2 s on an idle machine. */
+/* Limit of the time that a start may take; DPDK's start takes 0.2 s on an idle machine. */
 #define START_NS (60 * NS_PER_SEC)
 
-/*
- * Delay of a restart: the shortest first, and doubled for each restart up to the longest. After a
- * process has lived for STABLE_NS, the delay is the shortest again.
- */
+/* Delay of a restart. The first is the shortest, and each further one doubles up to the longest.
+ * After a process has lived for STABLE_NS, the delay is the shortest again. */
 #define DELAY_MIN_NS (NS_PER_SEC / 10)
 #define DELAY_MAX_NS (10 * NS_PER_SEC)
 #define STABLE_NS    (60 * NS_PER_SEC)
 
-/* A process that has taken no frame for so long, while some wait, hangs. */
+/* A process hangs if it has taken no frame for this time while some wait. */
 #define HANG_NS (10 * NS_PER_SEC)
 
 #define LOG_READ  4096
-#define LOG_READS 4 /* of one event: the process may write without end */
+#define LOG_READS 4 /* reads per event, limited because the process may write without end */
 
 static void close_fd(int *fd)
 {
@@ -41,10 +39,8 @@ static void close_fd(int *fd)
 
 /* --- The log of the process */
 
-/*
- * Logs a line of the process with unprintable characters replaced: the process may write anything,
- * also control characters for the terminal that shows the log.
- */
+/* Logs a line of the process, in which '?' replaces unprintable characters: the process may write
+ * anything, also control characters for the terminal that shows the log. */
 static void log_process_line(struct vhost_process *p, uint64_t now)
 {
 	for (uint32_t i = 0; i < p->line_len; i++)
@@ -75,17 +71,15 @@ static void read_log(struct vhost_process *p, uint64_t now)
 		if (n > 0)
 			take_log(p, now, text, (size_t)n);
 	}
-	/* At the end of the file epoll would report the descriptor for ever. */
+	/* Closes the pipe at the end of the file, which epoll would report for ever. */
 	if (!n)
 		close_fd(&p->log_fd);
 }
 
 /* --- Start */
 
-/*
- * Watches a new process's descriptors; those of the old process left the epoll set when they were
- * closed. Returns 0, or a negative errno value and a sentence in `error`.
- */
+/* Adds a new process's descriptors to the epoll set; those of the old process left the set when
+ * they were closed. Returns 0, or a negative errno value and a sentence in `error`. */
 static int watch_descriptors(const struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
 {
 	if (p->epoll_fd < 0 || !p->pid)
@@ -101,10 +95,7 @@ static void kill_process(struct vhost_process *p)
 	p->is_killed = true;
 }
 
-/*
- * Waits a second at most for the end of a killed process, which may hang in the kernel, and reaps
- * it.
- */
+/* Waits at most 1 s for the end of a killed process, which may hang in the kernel, and reaps it. */
 static void reap_killed(struct vhost_process *p)
 {
 	struct pollfd ended = {p->pid_fd, POLLIN, 0};
@@ -162,7 +153,9 @@ static int launch_process(struct vhost_process *p, uint64_t now, char error[VHOS
 
 	p->started_at = now;
 	p->hangs_at = UINT64_MAX;
-	/* O_NONBLOCK at both ends: the process must not hang if urxed does not read. */
+	/*
+	 * O_NONBLOCK at both ends: urxed must not wait for the process, nor the process for urxed.
+	 */
 	if (pipe2(log, O_NONBLOCK | O_CLOEXEC)) {
 		snprintf(error, VHOST_PROCESS_ERROR, "%s: cannot create a pipe: %s", p->spec,
 			 strerror(errno));
@@ -186,10 +179,8 @@ static void describe_end(int status, char *text, size_t size)
 		snprintf(text, size, "ended with status %d", WEXITSTATUS(status));
 }
 
-/*
- * Sets the time of the next start. False: no process can be started any more, because the helper
- * has ended; the log says so.
- */
+/* Sets the time of the next start. Returns false if the spawner has ended, so that no process can
+ * be started any more; the spawner's end is in the log. */
 static bool schedule_restart(struct vhost_process *p, uint64_t now)
 {
 	const bool stable = now - p->started_at >= STABLE_NS;
@@ -210,10 +201,8 @@ static unsigned long long delay_ms(const struct vhost_process *p)
 	return (unsigned long long)(p->delay / (NS_PER_SEC / 1000));
 }
 
-/*
- * Reaps the process if it has ended, and logs its last lines. False: it has not ended, or none
- * runs.
- */
+/* Reaps the process if it has ended, and logs its last lines. Returns false if no process runs, or
+ * if it has not ended. */
 static bool reap_process(struct vhost_process *p, uint64_t now, int *status)
 {
 	struct pollfd ended = {p->pid_fd, POLLIN, 0};
@@ -261,9 +250,9 @@ void vhost_process_event(struct vhost_process *p, uint64_t now)
 }
 
 /*
- * Kills a process that hangs or misbehaves, and logs the reason `why`. Without the helper
- * (vhost_spawner.h) urxed cannot kill the process. When the helper ends the kernel kills the
- * process, but only once the process has confined itself (vhost_sandbox.c).
+ * Kills a process that hangs or misbehaves, and logs the reason `why`. If the spawner
+ * (vhost_spawner.h) has ended, urxed cannot kill the process. The kernel kills it at the spawner's
+ * end, but only if the process has reached vhost_sandbox.c by then.
  */
 static void kill_hanging(struct vhost_process *p, uint64_t now, const char *why)
 {
@@ -277,9 +266,9 @@ static void kill_hanging(struct vhost_process *p, uint64_t now, const char *why)
 }
 
 /*
- * Kills a process that takes no frames: an endless loop in DPDK's library would end the port for
- * all later machines. Returns when to check again, in ns; UINT64_MAX: no frame waits, or the
- * process is killed.
+ * Kills a process that takes no frames, for instance in an endless loop of DPDK's library:
+ * otherwise the port would serve no later machine. Returns when to check again, in ns; UINT64_MAX:
+ * no frame waits, or the process is killed.
  */
 static uint64_t check_progress(struct vhost_process *p, uint64_t now)
 {
@@ -318,10 +307,8 @@ uint64_t vhost_process_tick(struct vhost_process *p, uint64_t now)
 	return UINT64_MAX;
 }
 
-/*
- * Sleeps until the process is ready or ends. Does not wait for its log: unread lines would end each
- * sleep at once.
- */
+/* Sleeps until the process is ready or ends. Does not wait for the process's log, because unread
+ * lines would end each sleep at once. */
 static void wait_for_start(struct vhost_process *p)
 {
 	struct pollfd fds[] = {{p->pid_fd, POLLIN, 0}, {netdev_wait_fd(p->port), POLLIN, 0}};
@@ -329,10 +316,8 @@ static void wait_for_start(struct vhost_process *p)
 	poll(fds, sizeof(fds) / sizeof(fds[0]), 1000);
 }
 
-/*
- * Copies the last line of the process's log, which is the reason why it cannot start, into `error`.
- * Returns -EIO.
- */
+/* Copies the last line of the process's log into `error`: it says why the process cannot start.
+ * Returns -EIO. */
 static int read_reason(struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
 {
 	char text[LOG_READ], *last;
@@ -366,8 +351,9 @@ static int wait_until_ready(struct vhost_process *p, char error[VHOST_PROCESS_ER
 }
 
 /*
- * Sets p->text to the specification with an absolute path: the process parses it again after the
- * daemon has changed its directory. Returns 0, or a negative errno value and a sentence in `error`.
+ * Sets p->text to the specification with an absolute path, because the process parses p->text after
+ * the daemon has changed its directory. Returns 0, or a negative errno value and a sentence in
+ * `error`.
  */
 static int parse_spec(struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
 {
@@ -412,7 +398,7 @@ void vhost_process_stop(struct vhost_process *p)
 		reap_killed(p);
 		forget_process(p);
 	}
-	/* Removes the socket, which a process that died has left, too. */
+	/* netdev_vhost_parse removes the socket of a process that has ended. */
 	netdev_vhost_parse(p->text, &vhost, error, sizeof(error));
 }
 

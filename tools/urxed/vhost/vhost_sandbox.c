@@ -15,15 +15,14 @@
 
 #include "urxed/vhost/vhost_syscalls.h"
 
-/*
- * Value of oom_score_adj. If memory is short, the kernel with 0 treats the process like others, and
- * with 1000 kills it before all others.
- */
+/* Value of oom_score_adj. If memory is short, the kernel treats a process with 0 like others, and
+ * kills one with 1000 before all others. */
 #define OOM_SCORE "800"
 
 /*
- * Limit of the process's descriptors; DPDK and a machine's rings need about 30. Each could be a
- * further waiter for urxed's wake-ups, and urxed's write would take longer with each.
+ * Limit of the process's descriptors; DPDK and a machine's rings need about 30. A hostile process
+ * could let each descriptor wait for urxed's wake-ups, and urxed's write would take longer with
+ * each.
  */
 #define DESCRIPTORS 64
 
@@ -72,10 +71,8 @@ static int limit_capabilities(uint32_t kept)
 	return syscall(SYS_capset, &header, data) ? -errno : 0;
 }
 
-/*
- * Gives the process of an ordinary user CAP_SYS_CHROOT, in a user namespace of its own. The user
- * keeps its number and its rights to files.
- */
+/* Gives the process of an ordinary user CAP_SYS_CHROOT, in a user namespace of its own. The user
+ * keeps its UID and its rights to files there. */
 static void enter_user_namespace(void)
 {
 	const unsigned int uid = geteuid(), gid = getegid();
@@ -101,10 +98,8 @@ void vhost_sandbox_prepare(void)
 
 /* --- The root directory */
 
-/*
- * Makes the socket's directory the root directory, and spec->path relative to it. A process without
- * the right only reports that: the system call filter still protects urxed.
- */
+/* Makes the socket's directory the root directory, and spec->path relative to it. If the process
+ * may not do that, it only reports the error: the system call filter still protects urxed. */
 static void change_root(struct netdev_vhost_spec *spec)
 {
 	char directory[NETDEV_VHOST_PATH];

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Takes away rights that the process of a vhost: uplink does not need, in case that a hostile
- * virtual machine takes the process over. vhost_main.c calls the functions in this order.
- */
+/* Takes away rights that the process of a vhost: uplink does not need, because a hostile virtual
+ * machine might take the process over. vhost_main.c calls the functions in this order. */
 #ifndef URXE_URXED_VHOST_VHOST_SANDBOX_H
 #define URXE_URXED_VHOST_VHOST_SANDBOX_H
 
@@ -11,8 +9,9 @@
 #include <netdev/vhost.h>
 
 /*
- * Call it before threads exist. Takes away capabilities, core dumps and most descriptors, and makes
- * the kernel kill this process early if memory is short. A right that cannot be taken away stays.
+ * Call it before the process has threads. Takes away capabilities, core dumps and most descriptors,
+ * and makes the kernel kill this process early if memory is short. Ignores failures: a right that
+ * it cannot take away stays.
  */
 void vhost_sandbox_prepare(void);
 
@@ -23,10 +22,8 @@ void vhost_sandbox_prepare(void);
  */
 int vhost_sandbox_enter(struct netdev_vhost_spec *spec, char *error, uint32_t error_size);
 
-/*
- * Call it after the port's start: takes away the system calls that only the start needs. Result as
- * of vhost_sandbox_enter.
- */
+/* Call it after the port's start: takes away the system calls that only the start needs. Returns as
+ * vhost_sandbox_enter. */
 int vhost_sandbox_close(const struct netdev_vhost_spec *spec, char *error, uint32_t error_size);
 
 #endif

@@ -23,27 +23,26 @@
 
 #define VHOST     "vhost:"
 #define ANSWER_MS 1000
-/* Above the numbers that the new process gets (vhost_main.h), so that no dup2 overwrites one. */
+/* Lowest number for received descriptors: above the numbers that the new process gets
+ * (vhost_main.h), so that no dup2 overwrites one of them. */
 #define FD_FIRST 16
 
-/*
- * Tasks of the helper. RUN follows FIRST_FDS, because a packet carries two descriptors, and a new
- * process needs four.
- */
+/* Tasks of the helper. FIRST_FDS precedes RUN, because a new process needs four descriptors, and a
+ * packet carries two. */
 enum task { FIRST_FDS = 1, RUN, KILL, REAP };
 
 struct request {
 	enum task task;
-	uint32_t number;                   /* of a request that has an answer */
-	pid_t pid;                         /* KILL, REAP */
-	char text[NETDEV_VHOST_PATH + 16]; /* RUN */
+	uint32_t number;                   /* of a request with an answer */
+	pid_t pid;                         /* for KILL and REAP */
+	char text[NETDEV_VHOST_PATH + 16]; /* for RUN */
 };
 
 struct answer {
 	uint32_t number; /* of the request */
 	int rc;          /* 0 or a negative errno value */
 	pid_t pid;
-	int status; /* REAP */
+	int status; /* for REAP, as of waitpid(2) */
 };
 
 static struct helper helper = {.socket = -1};
@@ -60,7 +59,7 @@ static void close_fds(int fds[UNIX_PACKET_FDS])
 	}
 }
 
-/* Moves descriptors above the numbers of the new process. 0 or a negative errno value. */
+/* Moves descriptors to numbers from FD_FIRST on. Returns 0 or a negative errno value. */
 static int raise_fds(int fds[UNIX_PACKET_FDS])
 {
 	for (int i = 0; i < UNIX_PACKET_FDS; i++) {
@@ -74,10 +73,8 @@ static int raise_fds(int fds[UNIX_PACKET_FDS])
 	return 0;
 }
 
-/*
- * Lists the changes of descriptors in the new process. The last one closes all others, because some
- * of DPDK's stay open in an exec. Returns 0 or a negative errno value.
- */
+/* Lists how the new process's descriptors change. The last action closes all others, because some
+ * of DPDK's would stay open after exec. Returns 0 or a negative errno value. */
 static int add_actions(posix_spawn_file_actions_t *actions, const struct vhost_spawner_fds *fds)
 {
 	return -(posix_spawn_file_actions_adddup2(actions, fds->kick, VHOST_FD_KICK)
@@ -90,8 +87,8 @@ static int add_actions(posix_spawn_file_actions_t *actions, const struct vhost_s
 
 /*
  * Starts urxed's program as a new process with the option of vhost_main. The program starts with no
- * signal blocked, unlike urxed, which reads its signals from a descriptor. Returns 0 or a negative
- * errno value.
+ * signal blocked, unlike urxed, which blocks the signals that it reads from a signalfd. Returns 0
+ * or a negative errno value.
  */
 static int spawn_program(char *text, const posix_spawn_file_actions_t *actions, pid_t *pid)
 {
@@ -104,7 +101,8 @@ static int spawn_program(char *text, const posix_spawn_file_actions_t *actions, 
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	/* This program itself, even if its file was replaced since: both must be of one build. */
+	/* Executes this very program, even if its file has been replaced since: both must be of one
+	 * build. */
 	rc = -posix_spawn(pid, "/proc/self/exe", actions, &attr, argv, environ);
 	posix_spawnattr_destroy(&attr);
 	return rc;
@@ -133,14 +131,16 @@ static void send_spawner_answer(const struct answer *a, int pid_fd)
 		close(pid_fd);
 }
 
-/* Ends a process whose descriptor the daemon does not get. */
+/* Kills and reaps a process whose pidfd the helper cannot give to the daemon. */
 static void end_process(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
 
-/* Kills one process: kill(2) takes 0 and -1 for many processes. */
+/*
+ * Kills one process. Ignores PIDs that are not positive, with which kill(2) signals many processes.
+ */
 static void serve_kill(const struct request *request)
 {
 	if (request->pid > 0)
@@ -167,10 +167,8 @@ static void serve_reap(const struct request *request)
 {
 	struct answer a = {.number = request->number, .pid = request->pid};
 
-	/*
-	 * waitpid returns -1 if the process was reaped for a request whose answer the daemon did
-	 * not await.
-	 */
+	/* waitpid returns -1 if the helper has reaped the process for an earlier request whose
+	 * answer the daemon did not await. */
 	if (request->pid > 0 && waitpid(request->pid, &a.status, WNOHANG) == 0)
 		a.rc = -EAGAIN;
 	send_spawner_answer(&a, -1);
@@ -206,7 +204,7 @@ static void stop_helper(void)
 	helper_stop(&helper);
 }
 
-/* Ends the process of an answer that came too late: no port uses it. */
+/* Ends the process that an answer reports too late: no port uses the process. */
 static void discard_answer(const struct answer *a, int pid_fd)
 {
 	const struct request reap = {.task = REAP, .pid = a->pid};
@@ -215,14 +213,14 @@ static void discard_answer(const struct answer *a, int pid_fd)
 		return;
 	close(pid_fd);
 	vhost_spawner_kill(a->pid);
-	/* The process may end later: then it stays a zombie of the helper until both end. */
+	/* If the process ends only after this request, it stays a zombie until the helper ends. */
 	(void)unix_packet_send(helper.socket, &reap, sizeof(reap), NULL, 0);
 }
 
 /*
- * Receives the answer to the request; *pid_fd becomes the descriptor that comes with it, or -1.
- * Returns the answer's rc; -EAGAIN: no answer has come within ANSWER_MS; -EIO: the helper has
- * ended.
+ * Receives the answer to the request, and sets *pid_fd to the descriptor that comes with it, or -1.
+ * Returns the answer's rc, -EAGAIN if no answer has come within ANSWER_MS, or -EIO if the helper
+ * has ended.
  */
 static int await_answer(const struct request *request, struct answer *a, int *pid_fd)
 {
@@ -304,10 +302,7 @@ void vhost_spawner_kill(pid_t pid)
 		(void)unix_packet_send(helper.socket, &request, sizeof(request), NULL, 0);
 }
 
-/*
- * Without the helper the process cannot be reaped by urxed, because init is then its parent: the
- * result is true.
- */
+/* Without the helper, the process's parent is init, which reaps it; the result is then true. */
 bool vhost_spawner_reap(pid_t pid, int *status)
 {
 	const struct request request = {.task = REAP, .number = ++last_number, .pid = pid};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The process has urxed's user, so without a filter its code could trace, signal or limit urxed.
- * The list of allowed calls has what DPDK's vhost library, its threads and glibc need after the
- * start of the EAL: no new process, no file, no signal to others, no socket but a UNIX stream.
+ * The process runs as urxed's user, so without a filter its code could trace, signal or limit
+ * urxed. The list allows what DPDK's vhost library, its threads and glibc need after the start of
+ * the EAL: no new process, no file, no signal to other processes, and no socket but a UNIX stream.
  */
 #include "urxed/vhost/vhost_syscalls.h"
 
@@ -34,20 +34,18 @@
 #define X32_BIT      0x40000000u
 #define ANSWER(err)  (SECCOMP_RET_ERRNO | ((err)&SECCOMP_RET_DATA))
 #define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
-#define ANY          SIZE_MAX /* no argument is checked */
+#define ANY          SIZE_MAX /* the rule checks no argument */
 
-/*
- * A rule for a system call. Argument `arg` is checked by its lower 32 bits, which is all that the
- * kernel uses.
- */
+/* A rule for a system call. It compares the lower 32 bits of argument `arg`, because the kernel
+ * uses no others. */
 struct syscall_rule {
 	uint32_t number;
-	size_t arg; /* ANY, or the number of an argument */
+	size_t arg; /* index of the argument, or ANY */
 	enum { ONE_OF, ALL_BITS, NO_BITS } check;
 	uint32_t values[VALUES_MAX];
 	uint32_t n;
 	uint32_t answer; /* SECCOMP_RET_* if the check succeeds */
-	bool and_next;   /* one value; if the check succeeds, the next rule decides */
+	bool and_next;   /* with one value: if the check succeeds, the next rule decides */
 };
 
 #define CALL(name)                                                             \
@@ -139,7 +137,7 @@ static const struct syscall_rule rules[] = {
 	CALL(nanosleep),
 	CALL(gettimeofday),
 	CALL(timerfd_settime),
-	/* To install the second filter, which forbids it. */
+	/* Lets the process install the second filter, which then forbids this call. */
 	CALL(seccomp),
 #ifdef __x86_64__
 	CALL(poll),
@@ -153,20 +151,16 @@ static const struct syscall_rule rules[] = {
 	CALL(unlink),
 	CALL(access),
 	CALL(time),
-	/*
-	 * Permitted, because clone with CLONE_CHILD_CLEARTID sets the same address, too: glibc
-	 * waits there for the end of a thread.
-	 */
+	/* Allowed, because clone with CLONE_CHILD_CLEARTID sets the same address, too: glibc waits
+	 * there for the end of a thread. */
 	CALL(set_tid_address),
 #endif
 };
 
 static const struct syscall_rule connect_rule = CALL(connect);
 
-/*
- * Forbids the calls that only the port's start needs. Each further bind would leave a file, so a
- * hostile process could fill a file system.
- */
+/* The calls that only the port's start needs. Each further bind would leave a file, so a hostile
+ * process could fill a file system. */
 static const struct syscall_rule start_only[] = {
 	FAIL_CALL(bind, EPERM),
 	FAIL_CALL(listen, EPERM),
@@ -190,10 +184,8 @@ static void add_code(struct program *p, struct sock_filter code)
 #define JUMP(p, code, k, yes, no) add_code(p, (struct sock_filter)BPF_JUMP(code, k, yes, no))
 #define RETURN(p, answer)         STATEMENT(p, BPF_RET | BPF_K, answer)
 
-/*
- * Adds the start of a filter: it kills a process that uses another architecture's numbers of system
- * calls, and loads the number of the call.
- */
+/* Adds the start of a filter: it kills a process that uses the system call numbers of another
+ * architecture, and loads the number of the call. */
 static void add_start(struct program *p)
 {
 	add_code(p, (struct sock_filter)LOAD(arch));
@@ -210,10 +202,8 @@ static void load_argument(struct program *p, size_t arg)
 		  (uint32_t)(offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t)));
 }
 
-/*
- * The check of a rule with and_next: fails with EPERM, or falls through to the next rule of the
- * same system call.
- */
+/* Adds the check of a rule with and_next: it fails with EPERM, or goes on with the next rule of the
+ * same system call. */
 static void add_first_check(struct program *p, const struct syscall_rule *rule)
 {
 	load_argument(p, rule->arg);
@@ -222,7 +212,9 @@ static void add_first_check(struct program *p, const struct syscall_rule *rule)
 	add_code(p, (struct sock_filter)LOAD(nr));
 }
 
-/* The checks of one argument; each ends in the answer of the rule or falls through. */
+/*
+ * Adds the checks of one argument: each returns the rule's answer, or goes on with the next check.
+ */
 static void add_checks(struct program *p, const struct syscall_rule *rule)
 {
 	load_argument(p, rule->arg);
@@ -258,7 +250,9 @@ static int install_filter(struct program *p)
 
 	long rc = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
 
-	/* A positive result is the number of a thread that has another filter. */
+	/*
+	 * A positive result is the number of a thread that the kernel could not give this filter.
+	 */
 	return rc > 0 ? -ESRCH : rc ? -errno : 0;
 }
 
@@ -276,7 +270,7 @@ int vhost_syscalls_limit(bool connects)
 	return install_filter(&program);
 }
 
-/* Installs a second filter, because none can be changed: a call must pass both. */
+/* Installs a second filter, because an installed one cannot be changed: a call must pass both. */
 int vhost_syscalls_limit_further(bool connects)
 {
 	struct program program = {.n = 0};
@@ -292,10 +286,8 @@ int vhost_syscalls_limit_further(bool connects)
 
 #else
 
-/*
- * Returns -ENOTSUP, which vhost_sandbox.c reports: other architectures have other numbers of system
- * calls.
- */
+/* This architecture's system calls have other numbers, so there is no filter; vhost_sandbox.c
+ * reports that. */
 int vhost_syscalls_limit(bool connects)
 {
 	(void)connects;

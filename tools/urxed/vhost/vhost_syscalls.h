@@ -6,13 +6,13 @@
 #include <stdbool.h>
 
 /*
- * Installs a seccomp filter in all threads of the process, which has set no_new_privs before. A
- * system call outside the list in vhost_syscalls.c fails with EPERM; a system call of another
- * architecture kills the process. `connects`: the process may connect UNIX sockets. Returns 0 or a
- * negative errno value.
+ * Installs a seccomp filter in all threads of the process, which has set no_new_privs. A system
+ * call outside the list in vhost_syscalls.c fails with EPERM; a system call of another architecture
+ * kills the process. `connects`: the process may connect UNIX sockets. Returns 0 or a negative
+ * errno value.
  */
 int vhost_syscalls_limit(bool connects);
-/* After the port's start: takes away the calls that only the start needs. Result as of
+/* Takes away the calls that only the port's start needs; call it after that start. Returns as
  * vhost_syscalls_limit. */
 int vhost_syscalls_limit_further(bool connects);
 
