@@ -15,18 +15,16 @@ bool frame_count_parse(const char *line, const char *ifname, struct frame_count 
 	line += strspn(line, " ");
 	if (strncmp(line, ifname, len) || line[len] != ':')
 		return false;
-	/* Eight columns for received frames, of which the second counts them, then as many for sent
-	 * ones. */
+	/* A line has eight columns for received frames, the second of which is the number of
+	 * frames, and then eight for sent ones. */
 	return sscanf(line + len + 1, "%*u %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64,
 		      &count->received, &count->sent) == 2;
 }
 
 struct frame_count frame_count_read(const char *ifname)
 {
-	/*
-	 * This file is of the calling thread's network namespace; a mounted sysfs may belong to
-	 * another one.
-	 */
+	/* This file shows the calling thread's network namespace; a mounted sysfs may show another
+	 * one. */
 	FILE *file = fopen("/proc/thread-self/net/dev", "re");
 	struct frame_count count = {0};
 	bool found = false;

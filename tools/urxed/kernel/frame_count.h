@@ -10,9 +10,10 @@ struct frame_count {
 	uint64_t received, sent;
 };
 
-/* False: the line belongs to another interface, or is no line of an interface. */
+/* Reads a line of that file. Returns false if the line is of another interface or of none. */
 bool frame_count_parse(const char *line, const char *ifname, struct frame_count *count);
-/* The frames of an interface in this network namespace; both 0 if it does not exist. */
+/* Returns the frames of an interface in this network namespace; both 0 if the interface does not
+ * exist. */
 struct frame_count frame_count_read(const char *ifname);
 
 #endif

@@ -14,14 +14,15 @@
 #include <libmnl/libmnl.h>
 #include <vnic/attach_protocol.h>
 
-#define KERNEL_GROUP 1 /* multicast group of the kernel's uevents; group 2 has udev's */
+#define KERNEL_GROUP 1 /* multicast group of the kernel's uevents; udev's are in group 2 */
 #define EVENT_ROOM   8192
 
 static const char *const classes[] = {"class/infiniband", "class/infiniband_verbs"};
 
 /* --- Links */
 
-/* Directories of one device class: the tree's and the kernel's. */
+/* Descriptors of a device class's directory in the tree (own) and in the kernel's sysfs, and the
+ * path of the latter. */
 struct class
 {
 	int own;
@@ -66,7 +67,8 @@ static int remove_stale_link(const struct class *class, const char *name)
 	return unlinkat(class->own, name, 0) ? -errno : 0;
 }
 
-/* Links directories only: files of the kernel's class, as abi_version, are in the tree already. */
+/* Links only directories, because the tree already has the other files of the kernel's class, such
+ * as abi_version. */
 static int add_link(const struct class *class, const char *name)
 {
 	char target[PATH_MAX];
@@ -90,8 +92,8 @@ static int open_dir(const char *top, const char *name, char path[PATH_MAX])
 }
 
 /*
- * Writes the path that the kernel knows a directory by. Under the liburxe.so of an outer run
- * directory, the name by which this process opened the directory means another one to the kernel.
+ * Writes the path of a directory as the kernel knows it. If this process runs with an outer urxed's
+ * liburxe.so, the name by which it opened the directory means another directory to the kernel.
  * Returns 0 or a negative errno value.
  */
 static int real_path(int dir, char path[PATH_MAX])
@@ -175,10 +177,8 @@ bool host_ibdevs_changed(struct host_ibdevs *b)
 
 	if (!b->events)
 		return false;
-	/*
-	 * A uevent begins with "add@/devices/virtual/infiniband/rxe0" or the like. ENOBUFS: the
-	 * kernel has dropped uevents, so anything may have changed.
-	 */
+	/* A uevent begins with, for instance, "add@/devices/virtual/infiniband/rxe0". ENOBUFS says
+	 * that the kernel has dropped uevents, so anything may have changed. */
 	do {
 		n = mnl_socket_recvfrom(b->events, event, sizeof(event) - 1);
 		event[n > 0 ? n : 0] = '\0';

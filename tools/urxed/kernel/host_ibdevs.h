@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Shows the kernel's own RDMA devices to programs beside urxe0: links each device into the sys/
- * tree of the run directory (sysfs_tree.h), because libibverbs reads that tree only.
- * daemon_start.c and daemon_run.c call this.
+ * tree of the run directory (sysfs_tree.h), because libibverbs reads only that tree. daemon_start.c
+ * and daemon_run.c call this.
  *
- * Uevents of the kernel (netlink(7), NETLINK_KOBJECT_UEVENT) only tell when to read sysfs again.
+ * The kernel's uevents (netlink(7), NETLINK_KOBJECT_UEVENT) only tell urxed when to read sysfs
+ * again.
  */
 #ifndef URXE_URXED_KERNEL_HOST_IBDEVS_H
 #define URXE_URXED_KERNEL_HOST_IBDEVS_H
@@ -19,18 +20,19 @@ struct host_ibdevs {
 
 /* Subscribes to uevents. Returns 0 or a negative errno value. */
 int host_ibdevs_open(struct host_ibdevs *b);
-/* A zeroed structure is accepted. */
+/* Accepts a zeroed structure. */
 void host_ibdevs_close(struct host_ibdevs *b);
 
-/* Readable when host_ibdevs_changed has uevents to read; -1 = not open. */
+/* Returns a descriptor that is readable when host_ibdevs_changed has uevents to read; -1 = not
+ * open. */
 int host_ibdevs_fd(const struct host_ibdevs *b);
-/* Reads all uevents; true: RDMA devices may have appeared or vanished. Never blocks. */
+/* Reads all uevents. Returns true if RDMA devices may have appeared or vanished. Never blocks. */
 bool host_ibdevs_changed(struct host_ibdevs *b);
 
 /*
  * Links the devices in `sys`, the mount point of the kernel's sysfs, into the tree of run_dir,
- * which exists; removes links to devices that have gone. Omits a device that has the name of urxe's
- * own device. Returns 0 or a negative errno value.
+ * which exists; removes links to devices that have gone. Omits a device with the name of urxe's own
+ * device. Returns 0 or a negative errno value.
  */
 int host_ibdevs_link(const char *run_dir, const char *sys);
 

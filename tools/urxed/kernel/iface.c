@@ -68,7 +68,7 @@ static int find_uplink(const struct iface_table *t, int ifindex)
 	return HOST_NO_UPLINK;
 }
 
-/* False: neither an uplink's interface nor a VLAN interface on one. */
+/* Returns false if the link is neither an uplink's interface nor a VLAN interface on one. */
 static bool parse_link(const struct iface_table *t, const struct nlmsghdr *message,
 		       const struct nlattr **at, struct iface *iface)
 {
@@ -81,12 +81,13 @@ static bool parse_link(const struct iface_table *t, const struct nlmsghdr *messa
 	netlink_attributes(message, sizeof(*link), at, IFLA_MAX);
 	iface->ifindex = link->ifi_index;
 	iface->up = link->ifi_flags & IFF_RUNNING;
-	/* An uplink's interface may be a VLAN interface. Its frames have no tag here, but a map. */
+	/* An uplink's interface may itself be a VLAN interface: the kernel tags its frames, so
+	 * urxed uses only its map of priorities, not its VLAN ID. */
 	vlan = parse_vlan(at[IFLA_LINKINFO], iface->vlan_priority);
 	iface->uplink = find_uplink(t, link->ifi_index);
 	if (iface->uplink >= 0)
 		return true;
-	/* With this attribute IFLA_LINK is an index in another network namespace. */
+	/* With this attribute, IFLA_LINK is an index of another network namespace. */
 	if (at[IFLA_LINK_NETNSID])
 		return false;
 	iface->uplink = find_uplink(t, (int)netlink_number(at[IFLA_LINK]));
@@ -105,10 +106,8 @@ static const struct iface *find_by_ifindex(const struct iface_table *t, int ifin
 	return NULL;
 }
 
-/*
- * Whether the table has a place. It keeps places for the interfaces of all uplinks, in whatever
- * order the kernel lists them.
- */
+/* Whether the table has a place for the interface. VLAN interfaces get at most IFACE_VLANS places,
+ * so that each uplink's interface has one, in whatever order the kernel lists them. */
 static bool has_room(const struct iface_table *t, const struct iface *iface)
 {
 	uint32_t i, vlans = 0;
@@ -118,7 +117,8 @@ static bool has_room(const struct iface_table *t, const struct iface *iface)
 	return !iface->vlan || vlans < IFACE_VLANS;
 }
 
-/* Adds each interface only once, because iface_list_addresses lists the addresses of each entry. */
+/* Adds an interface only once, because iface_list_addresses would otherwise list its addresses
+ * twice. */
 static void add_iface(struct iface_table *t, const struct nlmsghdr *message)
 {
 	const struct nlattr *at[IFLA_MAX + 1] = {0};
@@ -142,18 +142,17 @@ static void add_iface(struct iface_table *t, const struct nlmsghdr *message)
 	t->ifaces[t->n++] = iface;
 }
 
-/*
- * False: duplicate address detection has failed, or the address is for this host only (scope host).
- * A deprecated address is usable, because connections may still use it.
- */
+/* Returns false if duplicate address detection has failed, or the address is valid only on this
+ * host (scope host). A deprecated address is usable, because connections may still use it. */
 static bool is_usable_address(const struct ifaddrmsg *address, uint32_t flags)
 {
 	return !(flags & IFA_F_DADFAILED) && address->ifa_scope != RT_SCOPE_HOST;
 }
 
 /*
- * May the address come from a router advertisement? The kernel's own ones have a lifetime, also an
- * infinite one. One that a program adds (NetworkManager) is permanent if its lifetime is infinite.
+ * Whether the address may come from a router advertisement. Addresses that the kernel makes from
+ * one have a lifetime, which may be infinite. Those that a program makes (NetworkManager) are
+ * permanent if their lifetime is infinite.
  */
 static bool is_autoconfigured(uint32_t flags, const struct nlattr *at[IFA_MAX + 1])
 {
@@ -171,9 +170,9 @@ static bool host_has_address(const struct iface_table *t, const struct iface_add
 }
 
 /*
- * Adds an address. If its family has no place left, an address that the host has replaces one that
- * the host does not have: its GID and its connections stay, whatever the order in which the kernel
- * lists the addresses.
+ * Adds an address. If its family has no place left and the host already uses this address, it
+ * replaces one that the host does not use: so a GID in use and its connections stay, in whatever
+ * order the kernel lists the addresses.
  */
 static void place_address(struct iface_table *t, const struct iface_address *a)
 {

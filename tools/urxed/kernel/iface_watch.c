@@ -12,7 +12,7 @@ void iface_watch_init(struct iface_watch *w)
 	*w = (struct iface_watch){.fd = -1};
 }
 
-/* Without a protocol the socket receives no frame, so it costs nothing. */
+/* Binds without a protocol, so that the socket receives no frames, which would cost time. */
 static int bind_without_protocol(int fd, int ifindex)
 {
 	const struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = ifindex};
@@ -37,7 +37,8 @@ int iface_watch_open(struct iface_watch *w, const char *ifname)
 	return rc;
 }
 
-/* The kernel sets the ifindex of a packet socket to -1 when its interface goes. */
+/* The kernel sets the ifindex of a packet socket to -1 when the socket's interface is deleted or
+ * moved. */
 bool iface_watch_has_gone(const struct iface_watch *w)
 {
 	struct sockaddr_ll address = {0};

@@ -14,13 +14,13 @@
 #include "urxed/uplink/vm_port_protocol.h"
 
 /*
- * Time from an attempt to open an uplink, or to read the kernel's state, to the next one. For
- * AF_XDP an attempt may take some 10 ms of the switch's thread. So each pause between attempts to
+ * Time from an attempt to open an uplink, or to read the kernel's state, to the next one. With
+ * AF_XDP an attempt may take some 10 ms of the switch's thread, so each pause between attempts to
  * open uplinks is twice as long as the one before.
  */
 #define RETRY_NS     (2 * NS_PER_SEC)
 #define RETRY_MAX_NS (60 * NS_PER_SEC)
-/* Number of attempts at a dump that a concurrent change makes inconsistent. */
+/* Number of attempts at a dump that changes in the kernel make inconsistent. */
 #define DUMP_TRIES 32
 
 static void parse_iface_message(void *ctx, const struct nlmsghdr *message)
@@ -56,9 +56,9 @@ static struct kernel_vlan *find_vlan(struct kernel_sync *k, int ifindex)
 }
 
 /*
- * Occupies UDP port 4791 of a VLAN interface, unless that is done. If that fails, the addresses of
- * the interface get no GIDs, unless its HCA (rdma_rxe) has the port. Logs the first of several
- * failures.
+ * Binds UDP port 4791 of a VLAN interface, unless the daemon has done so. If that fails, the
+ * addresses of the interface get no GIDs, unless the interface's HCA (rdma_rxe) has the port. Logs
+ * only the first of several failures.
  */
 static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 {
@@ -69,12 +69,12 @@ static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 
 	if (v && !v->refused)
 		return;
-	/* Never NULL: vlans[] has as many entries as the table has interfaces. */
+	/* Cannot be NULL, because vlans[] has as many entries as the table has interfaces. */
 	if (!v)
 		v = find_vlan(k, 0);
 	v->ifindex = iface->ifindex;
 	rc = roce_port_guard_open(&v->port_guard, iface->name, error);
-	/* If the interface's HCA (rdma_rxe) has the UDP port, that is no refusal. */
+	/* A port that the interface's HCA (rdma_rxe) has bound does not count as refused. */
 	v->refused = rc && !(rc == -EADDRINUSE &&
 			     hca_monitor_has_interface(k->hca, iface->name,
 						       uplink_is_xdp(&k->uplinks[iface->uplink])));
@@ -82,7 +82,7 @@ static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 		log_line("the addresses of %s get no GIDs: %s", iface->name, error);
 }
 
-/* Occupies UDP port 4791 of each present VLAN interface, and frees that of vanished ones. */
+/* Binds UDP port 4791 of each present VLAN interface, and frees that of vanished ones. */
 static void guard_vlans(struct kernel_sync *k)
 {
 	uint32_t i, j;
@@ -122,9 +122,9 @@ static bool is_vlan_refused(struct kernel_sync *k, const struct host_address *a)
 /* --- Host and uplinks */
 
 /*
- * True: the port has to be opened: it is not open, or its interface has another MAC, or a larger
- * MTU than the port was opened for. DPDK's af_xdp cannot open an interface twice in a process, so
- * such a port stays as it is.
+ * Returns true if the port has to be opened, or opened again: its interface now has another MAC, or
+ * a larger MTU than the port was opened for. Leaves an open af_xdp: port as it is, because DPDK's
+ * af_xdp cannot open an interface twice in a process.
  */
 static bool needs_reopen(const struct uplink *u, const struct iface *iface)
 {
@@ -135,7 +135,7 @@ static bool needs_reopen(const struct uplink *u, const struct iface *iface)
 	return !u->port || mtu > u->mtu_max || !ether_same(u->mac, iface->mac);
 }
 
-/* Opens the uplink's port, or opens it again. Logs the first of several failures. */
+/* Opens the uplink's port, or opens it again. Logs only the first of several failures. */
 static void reopen_port(struct kernel_sync *k, struct uplink *u)
 {
 	const uint32_t bit = 1u << (u - k->uplinks);
@@ -151,7 +151,7 @@ static void update_uplink(struct kernel_sync *k, struct uplink *u, const struct 
 {
 	bool was_up = u->up;
 
-	/* The interface may have been renamed. */
+	/* The interface may have been renamed since. */
 	memcpy(u->ifname, iface->name, sizeof(u->ifname));
 	if (needs_reopen(u, iface))
 		reopen_port(k, u);
@@ -187,9 +187,9 @@ static void update_rate(struct kernel_sync *k)
 }
 
 /*
- * Sets host.ndev, the interface of GIDs whose address has none: that of the first uplink, or lo if
- * it is missing. The interface must exist, as lo always does. Does nothing if the first uplink is
- * no kernel interface.
+ * Sets host.ndev, which stands for the interface of GIDs whose address has none: the first uplink's
+ * interface, or lo if that is missing. The interface must exist, as lo always does. Does nothing if
+ * the first uplink is no kernel interface.
  */
 static void update_ndev(struct kernel_sync *k)
 {
@@ -199,7 +199,8 @@ static void update_ndev(struct kernel_sync *k)
 		snprintf(k->host->ndev, sizeof(k->host->ndev), "%s", iface ? iface->name : "lo");
 }
 
-/* The host has a link if some uplink has one. Its MTU is the least of its uplinks. */
+/* Updates uplinks and host. The host has a link if some uplink has one. Its MTU is the smallest of
+ * its uplinks. */
 static void update_uplinks(struct kernel_sync *k)
 {
 	struct host *h = k->host;
@@ -224,7 +225,8 @@ static void update_uplinks(struct kernel_sync *k)
 	update_ndev(k);
 }
 
-/* The port by which the host knows an uplink: for a bond that of its first member. */
+/* Returns the index by which the host knows an uplink: for a bond's uplink, that of the bond's
+ * first member. */
 static int port_of(const struct kernel_sync *k, int uplink)
 {
 	int i = 0;
@@ -244,11 +246,11 @@ static bool is_listed(const struct host_address *a, const struct host_address *l
 }
 
 /*
- * Puts an address back into the list of n addresses, unless the list has it, if its interface is
- * down. If that interface has gone, the member's own interface must be down, or have gone, too.
- * Returns the new number of addresses. The MAC of an interface that has gone stays, because peers
- * still send to it. The address counts as tentative: the kernel may check it for duplicates before
- * it reports that the interface is up.
+ * Puts a bond's address back into the list of n addresses if the list lacks it and its interface is
+ * down. If its interface no longer exists, puts it back if the member's own interface is down or
+ * does not exist, either. Returns the new number of addresses. The address keeps the MAC, because
+ * peers still send to it. It counts as tentative, because the kernel may check it for duplicates
+ * before it reports that the interface is up.
  */
 static uint32_t keep_address(const struct kernel_sync *k, const struct host_address *a,
 			     struct host_address *list, uint32_t n)
@@ -266,9 +268,9 @@ static uint32_t keep_address(const struct kernel_sync *k, const struct host_addr
 }
 
 /*
- * The kernel removes addresses from an interface that is set down. The host keeps them if the
- * interface is a bond's member, because the other members carry the addresses' connections. A VLAN
- * interface that is deleted alone takes its addresses with it. Returns the new number of addresses.
+ * Keeps the addresses of a bond's member whose interface is set down, although the kernel removes
+ * them, because the other members carry the addresses' connections. If only a VLAN interface is
+ * deleted, its addresses go. Returns the new number of addresses.
  */
 static uint32_t keep_bond_addresses(const struct kernel_sync *k, struct host_address *list,
 				    uint32_t n)
@@ -281,7 +283,7 @@ static uint32_t keep_bond_addresses(const struct kernel_sync *k, struct host_add
 	return n;
 }
 
-/* Does the host have the address, from the same interface? */
+/* Whether the host has the address, from the same interface. */
 static bool has_address(const struct host *h, const struct host_address *a)
 {
 	const struct host_address *own = host_find_in_vlan(h, a->ip, a->vlan);
@@ -290,9 +292,10 @@ static bool has_address(const struct host *h, const struct host_address *a)
 }
 
 /*
- * False: UDP port 4791 of the address's VLAN interface is refused (guard_vlan), or the kernel still
- * checks a new address for duplicates (RFC 4862, 5.4). The kernel repeats this check when an
- * interface is up again. Meanwhile the host keeps the address, as Linux keeps its GIDs.
+ * Returns false if UDP port 4791 of the address's VLAN interface is refused (guard_vlan), or if the
+ * address is new and the kernel still checks it for duplicates (RFC 4862, 5.4). The kernel repeats
+ * this check when an interface is up again; meanwhile the host keeps its address, as Linux keeps
+ * its GIDs.
  */
 static bool is_usable_address(struct kernel_sync *k, const struct host_address *a)
 {
@@ -323,7 +326,7 @@ static bool is_lost(const struct kernel_sync *k, uint32_t i)
 	return !iface_find(&k->table, (int)i, 0) || uplink_has_lost_interface(&k->uplinks[i]);
 }
 
-/* As if_nametoindex, which fails if the daemon has no free descriptor. */
+/* As if_nametoindex, which would fail if the daemon has no free descriptor. */
 static int find_ifindex(const struct kernel_sync *k, const char *name)
 {
 	struct ifreq request = {0};
@@ -332,10 +335,8 @@ static int find_ifindex(const struct kernel_sync *k, const char *name)
 	return ioctl(netlink_fd(&k->netlink), SIOCGIFINDEX, &request) ? 0 : request.ifr_ifindex;
 }
 
-/*
- * Looks for lost uplinks by name, because a new interface of the same name has another index.
- * Returns true if one was found: then the table must be read again.
- */
+/* Looks for the interfaces of lost uplinks by name, because a new interface of the same name has
+ * another index. Returns true if one was found; the caller then reads the table again. */
 static bool find_uplinks(struct kernel_sync *k)
 {
 	bool found = false;
@@ -347,7 +348,7 @@ static bool find_uplinks(struct kernel_sync *k)
 
 		if (!u->kernel || !is_lost(k, i))
 			continue;
-		/* A new interface of the same name needs a new port. */
+		/* A new interface of the same name needs a new port, so the old port is closed. */
 		uplink_close_lost(u);
 		k->table.uplinks[i] = find_ifindex(k, u->ifname);
 		found |= k->table.uplinks[i] != 0;
@@ -365,7 +366,8 @@ static int read_table(struct kernel_sync *k, struct iface_table *table)
 	return rc ? rc : dump_objects(k, RTM_GETADDR, table);
 }
 
-/* On error k->table stays as it was. Logs when further VLAN interfaces have no room. */
+/* Reads the kernel's interfaces into k->table, which stays as it was on error. Logs that VLAN
+ * interfaces are left out if they are more than before. */
 static int read_interfaces(struct kernel_sync *k)
 {
 	struct iface_table table = k->table;
@@ -428,10 +430,8 @@ int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *u
 			k->table.uplinks[i] = find_ifindex(k, uplinks[i].ifname);
 	if (!rc)
 		rc = read_kernel_state(k);
-	/*
-	 * -EINTR: changes kept coming; kernel_sync_update reads again, at k->retry_at at the
-	 * latest.
-	 */
+	/* -EINTR: changes kept coming. kernel_sync_update reads again at the next report, or at
+	 * k->retry_at. */
 	if (rc == -EINTR)
 		log_line("cannot read the kernel's interfaces yet: %s", strerror(-rc));
 	if (!rc || rc == -EINTR)
@@ -491,8 +491,9 @@ bool kernel_sync_take_notice(struct kernel_sync *k)
 }
 
 /*
- * Tries again what was refused. Returns whether an uplink was opened, or failed for the first time,
- * or a VLAN interface has GIDs now, or the rate is another one.
+ * Tries again to open uplinks, and to bind UDP port 4791 of VLAN interfaces. Returns whether an
+ * uplink was opened, or failed for the first time, whether a VLAN interface has GIDs now, or
+ * whether the host's rate has changed.
  */
 static bool retry_refused(struct kernel_sync *k)
 {

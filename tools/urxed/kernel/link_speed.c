@@ -12,7 +12,7 @@
 
 #define SPEED_DEFAULT SPEED_1000
 
-/* Three masks follow the settings, each of link_mode_masks_nwords words. */
+/* Settings and the three masks behind them, each of link_mode_masks_nwords words. */
 union link_settings {
 	struct ethtool_link_settings head;
 	uint32_t room[sizeof(struct ethtool_link_settings) / sizeof(uint32_t) + 3 * SCHAR_MAX];
@@ -28,10 +28,8 @@ static bool get_settings(int socket, const char *ifname, int words, union link_s
 	return !ioctl(socket, SIOCETHTOOL, &request);
 }
 
-/*
- * Asks twice: the kernel answers a request with the wrong number of mask words by the right number,
- * negated.
- */
+/* Asks twice, because the kernel answers a request with the wrong number of mask words by the right
+ * number, negated. */
 uint32_t link_speed_mbps(int socket, const char *ifname)
 {
 	union link_settings s;

@@ -5,10 +5,8 @@
 
 #include <stdint.h>
 
-/*
- * Mb/s. If the interface has no known speed, 1,000, as for Linux' RoCE devices. `socket`: any one
- * in the interface's network namespace.
- */
+/* Returns the speed in Mb/s; 1,000 if it is unknown, as for Linux' RoCE devices. `socket`: any
+ * socket in the interface's network namespace. */
 uint32_t link_speed_mbps(int socket, const char *ifname);
 
 #endif

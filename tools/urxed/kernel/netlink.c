@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-/* As libmnl's manual recommends: no datagram of the kernel is longer. */
+/* Bytes; libmnl's manual recommends this size, which no datagram of the kernel exceeds. */
 #define RECEIVE_ROOM 32768
 
 struct message_callback {
@@ -38,11 +38,11 @@ static struct mnl_socket *open_socket(int flags, uint32_t groups)
 
 static struct mnl_socket *open_request_socket(void)
 {
-	/* The kernel answers within sendto(); the timeout is a safeguard. */
+	/* A safeguard only, because the kernel answers within sendto(). */
 	const struct timeval timeout = {.tv_sec = 1};
 	struct mnl_socket *s = open_socket(0, 0);
 
-	/* Cannot fail: the timeout is valid. */
+	/* Cannot fail, because the timeout is valid. */
 	if (s)
 		(void)setsockopt(mnl_socket_get_fd(s), SOL_SOCKET, SO_RCVTIMEO, &timeout,
 				 sizeof(timeout));
@@ -84,7 +84,7 @@ bool netlink_events(struct netlink *n, netlink_fn each, void *ctx)
 	ssize_t len;
 	bool whole = true;
 
-	/* recvfrom() reports lost messages once, by ENOBUFS; later messages are still queued. */
+	/* ENOBUFS says once that messages were lost; later messages are still in the queue. */
 	while ((len = mnl_socket_recvfrom(n->events, buf, sizeof(buf))) > 0 || errno == ENOBUFS ||
 	       errno == EINTR) {
 		if (len > 0)
@@ -111,17 +111,17 @@ static int request_once(struct netlink *n, struct nlmsghdr *request,
 			return -errno;
 		rc = mnl_cb_run(buf, (size_t)len, n->seq, mnl_socket_get_portid(n->requests),
 				on_message, callback);
-		/* ESRCH, EPROTO: a late answer to an earlier request that timed out. */
+		/*
+		 * ESRCH or EPROTO: this is the late answer to an earlier request, which timed out.
+		 */
 		if (rc < 0 && (errno == ESRCH || errno == EPROTO))
 			rc = MNL_CB_OK;
 	} while (rc > MNL_CB_STOP);
 	return rc < 0 ? -errno : 0;
 }
 
-/*
- * Call it after an interrupted dump: the kernel refuses requests by the old socket until its dump
- * there has ended (EBUSY).
- */
+/* Call it after an interrupted dump: until that dump has ended, the kernel refuses other requests
+ * on the old socket (EBUSY). */
 static void replace_request_socket(struct netlink *n)
 {
 	struct mnl_socket *s = open_request_socket();
@@ -137,7 +137,9 @@ int netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each
 	struct message_callback callback = {each, ctx};
 	int rc;
 
-	/* NLM_F_ACK marks the end of each answer, even of a single message. */
+	/*
+	 * NLM_F_ACK makes a message mark the end of each answer, even of one with a single message.
+	 */
 	request->nlmsg_flags |= NLM_F_REQUEST | NLM_F_ACK;
 	rc = request_once(n, request, &callback);
 	if (rc == -EINTR)
@@ -160,10 +162,8 @@ static int store_attribute(const struct nlattr *attr, void *arg)
 	return MNL_CB_OK;
 }
 
-/*
- * Stores nothing of a message whose length is no multiple of four. The kernel pads to four bytes,
- * and libmnl relies on it: it would read up to three bytes behind such a message.
- */
+/* Stores nothing if the length of the message is no multiple of four. The kernel pads messages to
+ * four bytes, and libmnl relies on that: it would read up to three bytes behind the message. */
 void netlink_attributes(const struct nlmsghdr *msg, uint32_t header, const struct nlattr **at,
 			uint16_t max)
 {

@@ -31,10 +31,11 @@ static int bind_roce_port(int family, const char *ifname)
 	if (fd < 0)
 		return -errno;
 	/*
-	 * With UDP_GRO the kernel's GRO joins packets to the port for programs with a direct uplink
-	 * (the case gro of direct_uplink.py). Without it the kernel would also cut UDP GSO packets
-	 * before it drops them here. A kernel that passes no such packets to packet sockets would
-	 * lose them for programs and for virtual machines.
+	 * With UDP_GRO, the kernel's GRO joins packets to this UDP port, which speeds up programs
+	 * with a direct uplink (the case gro of direct_uplink.py). Without UDP_GRO, the kernel
+	 * would also split UDP GSO packets before this socket drops them. Not on a kernel that
+	 * passes no joined packets to packet sockets: programs and virtual machines would lose
+	 * them.
 	 */
 	if (packet_port_kernel_has_gso())
 		(void)setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on));
@@ -58,7 +59,8 @@ int roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
 	for (uint32_t i = 0; i < 2 && !rc; i++) {
 		int fd = bind_roce_port(families[i], ifname);
 
-		/* A kernel without IPv6 does not answer over IPv6 either. */
+		/* A kernel without IPv6 does not answer over IPv6 either, so the missing socket
+		 * does no harm. */
 		if (fd >= 0)
 			h->fds[i] = fd;
 		else if (fd != -EAFNOSUPPORT || families[i] != AF_INET6)

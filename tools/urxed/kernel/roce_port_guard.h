@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Occupies UDP port 4791, that of RoCEv2, on a kernel interface, so that the kernel stays silent
- * about RoCE.
+ * Binds UDP port 4791, that of RoCEv2, on a kernel interface, so that the kernel does not answer
+ * RoCE packets.
  *
- * The kernel sees the frames of its interfaces, too, and would answer RoCEv2 with ICMP port
- * unreachable. A socket bound to the port of the interface, with a filter that drops everything,
+ * The kernel also receives the frames of its interfaces, and would answer RoCEv2 with ICMP port
+ * unreachable. A socket bound to the port on the interface, with a filter that drops everything,
  * prevents this for all addresses of the interface. RoCEv1 has an EtherType that the kernel does
  * not know, so the kernel never answers it.
  *
@@ -20,12 +20,12 @@ struct roce_port_guard {
 	int fds[2]; /* IPv4, IPv6; -1 = none */
 };
 
-/* Makes an object that guards nothing and may be closed. */
+/* Makes a guard that guards nothing and may be closed. */
 void roce_port_guard_init(struct roce_port_guard *h);
 /*
- * Occupies UDP port 4791 of an interface until roce_port_guard_close. -EADDRINUSE: rdma_rxe,
- * another program or another uplink of this daemon has it. On error `error` holds a sentence, and
- * nothing is guarded.
+ * Binds UDP port 4791 of an interface until roce_port_guard_close. Returns 0 or a negative errno
+ * value; -EADDRINUSE: rdma_rxe, another program or another uplink of this daemon has the port. On
+ * error `error` has a sentence, and nothing is bound.
  */
 int roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
 			 char error[ROCE_PORT_GUARD_ERROR]);
