@@ -10,16 +10,16 @@
 
 #define ICMPV6_ADVERTISEMENT 136 /* RFC 4861, 4.4 */
 
-/* Whether the sender names itself as the target (RFC 5227, 3). */
+/* Whether the ARP packet's sender and target have the same address (RFC 5227, 3). */
 static bool is_gratuitous(const uint8_t *arp, uint32_t len)
 {
 	return len >= ARP_LEN && !memcmp(arp + ARP_SENDER_IP, arp + ARP_TARGET_IP, 4);
 }
 
 /*
- * Whether the packet is a neighbour advertisement. The caller has checked that it is sent to a
- * group: it is unsolicited (RFC 4861, 7.2.6), or answers a station without an address, which
- * checks whether the address is in use (7.2.4).
+ * Whether the packet is a neighbour advertisement. The caller has checked that the frame is sent to
+ * a group. So the advertisement is unsolicited (RFC 4861, 7.2.6), or answers a station without an
+ * address that checks whether the address is in use (7.2.4).
  */
 static bool is_unsolicited(const uint8_t *ip, uint32_t len)
 {

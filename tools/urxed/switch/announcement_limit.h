@@ -2,31 +2,29 @@
 /*
  * Limits how often urxed passes announcements of stations (announcement.h) to processes, and `urxe
  * vm` to PVRDMA, because queue pairs repeat packets after each announcement. In any 10 ms, at most
- * one announcement of a MAC passes, and at most ANNOUNCED_STATIONS of all MACs. If more machines
- * migrate at once, the rest of them pass with a later announcement.
+ * one announcement of each MAC passes, and at most ANNOUNCED_STATIONS in all. If more machines
+ * migrate at once, one of their later announcements passes.
  */
 #ifndef URXE_URXED_SWITCH_ANNOUNCEMENT_LIMIT_H
 #define URXE_URXED_SWITCH_ANNOUNCEMENT_LIMIT_H
 
 #include "common/ether.h"
 
-/* QEMU sends the next announcement after 50 ms. */
+/* Shorter than QEMU's interval: it sends the next announcement after 50 ms. */
 #define ANNOUNCEMENT_NS    10000000u
 #define ANNOUNCED_STATIONS 4
 
-/* Starts as zeros. */
+/* Valid if all zero. */
 struct announcement_limit {
 	struct {
 		uint8_t mac[ETHER_MAC_LEN];
-		uint64_t at; /* ns; 0 = none yet */
+		uint64_t at; /* time of the last permitted announcement, ns; 0 = none yet */
 	} passed[ANNOUNCED_STATIONS];
-	uint32_t oldest; /* index in `passed` of the oldest one, which is replaced next */
+	uint32_t oldest; /* index in `passed` of the oldest announcement, replaced next */
 };
 
-/*
- * Returns whether the caller may pass on an announcement of this MAC now, and then counts it.
- * `now`: ns, not 0.
- */
+/* Returns whether the caller may pass on an announcement of this MAC now; if so, counts it. `now`:
+ * ns, not 0. */
 static inline bool announcement_permit(struct announcement_limit *l,
 				       const uint8_t mac[ETHER_MAC_LEN], uint64_t now)
 {

@@ -4,9 +4,9 @@
 #include <rxe/packet.h>
 
 /*
- * Whether the frame is from or to QP0 or QP1. They belong to the host, so only the daemon sends
- * from them. Only the daemon sends to them, too: QP1's Q_Key is a controlled one (IBA 3.5.3), which
- * unprivileged consumers may not use.
+ * Whether the frame is from or to QP0 or QP1. These belong to the host, so only the daemon sends
+ * from them. Only the daemon sends to them, too, because QP1's Q_Key is a controlled one (IBA
+ * 3.5.3), which unprivileged consumers may not use.
  */
 static bool is_management(const struct frame_class *s)
 {
@@ -22,10 +22,8 @@ static struct remote_qp_key destination_qp(const struct frame_class *s)
 	return key;
 }
 
-/*
- * Whether the destination is on this host: the switch delivers frames to the host's MAC to a
- * process of this host, whatever their IP.
- */
+/* Whether the destination is on this host: the switch delivers a frame to the host's MAC to a
+ * process of this host, whatever the frame's destination IP is. */
 static bool is_for_same_host(const struct antispoof_rules *rules, const struct frame_class *s)
 {
 	return ether_same(s->dmac, rules->host->mac);
@@ -42,10 +40,8 @@ static enum switch_drop check_cnp(const struct antispoof_rules *rules,
 	return may ? SWITCH_NO_DROP : SWITCH_DROP_UNREGISTERED;
 }
 
-/*
- * Returns the reason to drop a frame of RC or UC, or SWITCH_NO_DROP. Packets of these services do
- * not name their source QP, so the table of remote QPs decides.
- */
+/* Returns the reason to drop a frame of RC or UC, or SWITCH_NO_DROP. Packets of these services do
+ * not name their source QP, so the table of remote QPs (remote_qp_acl.h) decides. */
 static enum switch_drop check_connection(const struct antispoof_rules *rules,
 					 const struct remote_qp_owner *owner,
 					 const struct frame_class *s)
@@ -63,10 +59,8 @@ static enum switch_drop check_connection(const struct antispoof_rules *rules,
 	if (!is_for_same_host(rules, s))
 		return drops[remote_qp_acl_check_other_host(rules->remotes, owner, service, &to)];
 	access = remote_qp_acl_check_same_host(rules->remotes, owner, s->sip, &to);
-	/*
-	 * The peer's process has ended: the frame has no destination, and the caller drops it as
-	 * NO_QP.
-	 */
+	/* The peer's process has ended, so the frame is no forgery: forward.c drops it as NO_QP,
+	 * because no process has its destination. */
 	if (access == REMOTE_QP_NOT_MUTUAL && !lease_owner(rules->leases, s->dest_qpn))
 		return SWITCH_NO_DROP;
 	return drops[access];

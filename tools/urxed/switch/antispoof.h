@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Source checks: may the process at a port send this frame? forward.c calls antispoof_check for
- * each frame of a process, so that no process sends with another process's QPN or an address that
- * the host does not have.
+ * Checks the source of frames from processes: may the process at a port send this frame? forward.c
+ * calls antispoof_check for each of them, so that no process sends with another process's QPN, or
+ * with an address that the host does not have.
  */
 #ifndef URXE_URXED_SWITCH_ANTISPOOF_H
 #define URXE_URXED_SWITCH_ANTISPOOF_H

@@ -46,18 +46,16 @@ static bool port_exists(const struct vswitch *sw, const char *wanted)
 	return false;
 }
 
-/*
- * Wakes urxe capture, which sleeps. If the socket is full, the bytes in it wake the reader anyway.
- */
+/* Wakes urxe capture. If the socket is full, the bytes in it already wake urxe capture. */
 static void wake_reader(const struct capture_tap *c)
 {
 	send(c->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /*
- * Whether the kernel has cut the frame: it is a UDP GSO run for a process, whose packet socket gets
- * it whole, and urxed's ring has room for one packet only. A peer sends runs until the process
- * answers by the switch.
+ * Whether the kernel has cut the frame. This happens to a UDP GSO run for a process: the process's
+ * packet socket gets the run whole, but urxed's packet ring has room for one packet only. A peer
+ * sends runs until the process answers through the switch.
  */
 static bool is_cut_run(const uint8_t *data, uint32_t len, enum switch_drop drop)
 {
@@ -94,10 +92,8 @@ static void tap_frame(void *ctx, const struct switch_port *port, enum switch_dir
 			put_frame(c, &record, data, cut);
 }
 
-/*
- * Starts or ends the tap of the switch. While it is on, processes may not bypass the switch: a
- * capture has to see all frames.
- */
+/* Starts or ends the tap of the switch. Meanwhile processes may not bypass the switch, because a
+ * capture has to see all frames. */
 static void set_tap(struct capture_taps *all, bool on)
 {
 	all->sessions->sw->tap = on ? tap_frame : NULL;
@@ -116,13 +112,13 @@ static struct capture_tap *find_unused(struct capture_taps *all, uid_t user)
 		if (c->socket < 0)
 			unused = c;
 	}
-	/* Only root can capture with root's daemon. */
+	/* With root's daemon only root can capture, so root may use all captures. */
 	return geteuid() && own >= CAPTURE_TAPS_PER_USER ? NULL : unused;
 }
 
 /* --- Recordings of processes. */
 
-/* False: the capture's socket is full, or the capture has ended. */
+/* Returns false if the capture's socket is full, or the capture has ended. */
 static bool send_ring(const struct capture_tap *c, const struct session *s, int ring)
 {
 	struct control_recording recording = {.version = CONTROL_VERSION};
@@ -131,7 +127,8 @@ static bool send_ring(const struct capture_tap *c, const struct session *s, int 
 	return !unix_packet_send(c->socket, &recording, sizeof(recording), &ring, 1);
 }
 
-/* If the process cannot be asked, the capture waits for its answer in vain, and names it. */
+/* Asks the process to record. If that fails, the capture waits for the process's recording in vain,
+ * and then names the process. */
 static void record_session(struct capture_tap *c, struct session *s)
 {
 	int ring;

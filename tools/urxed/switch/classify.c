@@ -11,14 +11,12 @@
 
 #define OPCODE_SERVICE_SHIFT 5
 #define OPCODE_CNP           0x81
-/* RC, from RDMA READ response First to ATOMIC Acknowledge (IBA table 38). */
+/* RC opcodes of responses: from RDMA READ response First to ATOMIC Acknowledge (IBA table 38). */
 #define OPCODE_RESPONSE_FIRST 0x0d
 #define OPCODE_RESPONSE_LAST  0x12
 
-/*
- * The part of the frame behind the current header: `left` bytes, of which the first `seen` were
- * copied.
- */
+/* The part of the frame behind the headers read so far: `left` bytes, the first `seen` of which are
+ * in the copy s->head. */
 struct rest {
 	const uint8_t *at;
 	uint32_t seen;
@@ -46,8 +44,9 @@ static uint32_t get24(const uint8_t *p)
 }
 
 /*
- * Reads the BTH and, of a datagram, the DETH; sets s->whole to whether the packet is whole. len:
- * bytes from the BTH to the ICRC, according to the header before the BTH.
+ * Reads the BTH, and of a datagram the DETH; sets s->whole to whether the packet is complete and of
+ * the right length. len: number of bytes from the BTH to the ICRC, as the header before the BTH
+ * says.
  */
 static enum frame_kind peek_bth(struct frame_class *s, const struct rest *r, uint32_t len)
 {

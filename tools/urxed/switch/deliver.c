@@ -12,7 +12,8 @@ static void show_to_tap(struct vswitch *sw, const struct switch_port *port,
 
 	if (!sw->tap)
 		return;
-	/* Only frames of processes have two parts, and tap_frame holds the longest of these. */
+	/* Joins the parts for the tap. Only frames of processes have two parts, and tap_frame holds
+	 * the longest of these. */
 	if (f->n > 1) {
 		switch_frame_copy(sw->tap_frame, f);
 		data = sw->tap_frame;
@@ -40,10 +41,8 @@ void switch_count_out(struct vswitch *sw, struct switch_port *port, const struct
 	show_to_tap(sw, port, SWITCH_OUT, f, SWITCH_NO_DROP);
 }
 
-/*
- * Counts a frame that a port did not get. Returns true, as if the frame was delivered: the caller
- * must not wait.
- */
+/* Counts a frame that a port did not get. Returns true, as for a delivered frame, because the frame
+ * must not wait. */
 static bool drop_frame(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
 		       enum switch_drop reason)
 {
@@ -52,7 +51,9 @@ static bool drop_frame(struct vswitch *sw, struct switch_port *to, const struct 
 	return true;
 }
 
-/* Makes switch_deadline at most `when`. Returns false, the result for a frame that must wait. */
+/*
+ * Makes switch_deadline no later than `when`. Returns false, the result for a frame that must wait.
+ */
 static bool retry_at(struct vswitch *sw, uint64_t when)
 {
 	if (when < sw->retry_at)
@@ -68,9 +69,9 @@ static void give_back(struct switch_port *from, uint64_t ns)
 }
 
 /*
- * A wait may end late, when the daemon has time again. What exceeds the budget is charged too, so
- * that waits take no greater part of the time; but not more than a second budget, because the
- * daemon's own pauses are nobody's fault.
+ * Charges a wait to the budget. A wait may end late, because the daemon was busy; the excess is
+ * charged, too, so that waits take no greater part of the time. But waits never cost more than two
+ * budgets, because the sender is not to blame for the daemon's own pauses.
  */
 void switch_settle(const struct vswitch *sw, struct switch_port *from)
 {
@@ -90,7 +91,8 @@ void switch_settle(const struct vswitch *sw, struct switch_port *from)
 		from->waited = 2 * SWITCH_STALL_NS;
 }
 
-/* Whether a frame of the process may wait for a receiver without room; the wait begins. */
+/* Returns whether a frame of the process may wait for a receiver without room. If so, the wait
+ * begins. */
 static bool may_wait(const struct vswitch *sw, struct switch_port *from)
 {
 	if (from->waited >= SWITCH_STALL_NS)
@@ -100,7 +102,8 @@ static bool may_wait(const struct vswitch *sw, struct switch_port *from)
 	return true;
 }
 
-/* A receiver or an uplink took a frame of the process. */
+/* Call it when a receiver or an uplink has taken a frame of the process: gives back a part of the
+ * budget. */
 static void count_taken(struct switch_port *from)
 {
 	give_back(from, SWITCH_STALL_NS / SWITCH_STALL_FRAMES);
@@ -121,7 +124,8 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 
 	switch (to->dev ? vnic_device_rxv(to->dev, f->flow, f->parts, f->n) : -ENETDOWN) {
 	case 0:
-		/* A frame that the receiver's filters refuse took no buffer. */
+		/* A frame that the receiver's filters refuse takes no buffer, so it gives nothing
+		 * back. */
 		if (has_waited && count_received(to) != before)
 			count_taken(sender);
 		to->dirty = true;
@@ -139,10 +143,8 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 
 /* --- To an uplink or a VM */
 
-/*
- * Whether Linux would not send the frame: it sends one above the MTU only if the excess is an
- * 802.1Q tag, which has 4 bytes.
- */
+/* Whether Linux would refuse to send the frame: it sends a frame above the MTU only if the excess
+ * is an 802.1Q tag of 4 bytes. */
 static bool is_too_long(const struct switch_frame *f, uint16_t mtu)
 {
 	const uint32_t most = ETHER_HDR_LEN + mtu;
@@ -152,10 +154,8 @@ static bool is_too_long(const struct switch_frame *f, uint16_t mtu)
 				 ether_get16(head + 2 * ETHER_MAC_LEN) != ETHERTYPE_ID_VLAN);
 }
 
-/*
- * Returns the source MAC that the host's frames have on an uplink: the uplink's MAC, or that of the
- * VLAN interface on it.
- */
+/* Returns the source MAC for the host's frames on an uplink: that of the VLAN interface on the
+ * uplink if there is one, else the uplink's MAC. */
 static const uint8_t *source_mac(const struct vswitch *sw, const struct switch_port *to,
 				 const uint8_t *frame)
 {
@@ -168,8 +168,9 @@ static const uint8_t *source_mac(const struct vswitch *sw, const struct switch_p
 }
 
 /*
- * Whether a frame may wait for room in the queue. A VM's queue may be full only because the burst
- * of one run is longer, and empty after it: such a wait costs the sender nothing.
+ * Whether a frame may wait for room in the queue. A VM's queue may be full only because one run of
+ * the switch moved more frames than fit; the port takes them after the run, so the wait costs the
+ * sender no budget.
  */
 static bool may_wait_for_room(const struct vswitch *sw, const struct switch_port *to,
 			      struct switch_port *sender)
@@ -179,8 +180,9 @@ static bool may_wait_for_room(const struct vswitch *sw, const struct switch_port
 
 /*
  * Returns a buffer of the queue for a frame that would be lost otherwise; NULL: the port takes no
- * frames. The queue may be full only because the bursts of one run are longer. A port that has
- * refused frames in this run is not asked again, because that may take a system call.
+ * frames. Tries to send the queue first, which may be full only because one run of the switch moved
+ * more frames than fit. Does not try a port again that has refused frames in this run, because a
+ * try may take a system call.
  */
 static uint8_t *make_room(struct vswitch *sw, struct switch_port *to)
 {
@@ -198,7 +200,8 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 
 	if (!u->port)
 		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_GONE);
-	/* The kernel would keep the frame, and send it when the interface is up again. */
+	/* The frame is dropped, because the kernel would keep it and send it late, when the
+	 * interface is up again. */
 	if (u->kernel && !u->up)
 		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_DOWN);
 	if (is_too_long(f, u->mtu))
@@ -211,7 +214,8 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 	if (!room)
 		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_FULL);
 	switch_frame_copy(room, f);
-	/* VMs know the host by one MAC, and so does the Ethernet behind a bond. */
+	/* Only on an uplink outside a bond the source MAC changes: VMs, and the Ethernet behind a
+	 * bond, know the host by one MAC. */
 	if (f->from_host && to->kind == SWITCH_UPLINK &&
 	    !bond_has(&sw->bond, (uint32_t)(to - sw->uplink_ports)))
 		memcpy(room + ETHER_MAC_LEN, source_mac(sw, to, room), ETHER_MAC_LEN);

@@ -5,10 +5,8 @@
 
 #include <rxe/packet.h>
 
-/*
- * Returns the ports, as a bit mask, to which a frame from this port may be bridged: never from one
- * uplink to another.
- */
+/* Returns the ports, as a bit mask, to which a frame from this port may be bridged. Frames are
+ * never bridged from one uplink to another. */
 static uint32_t bridged_ports(const struct vswitch *sw, const struct switch_port *from)
 {
 	uint32_t all = sw->wire_mask | sw->vm_mask;
@@ -20,10 +18,8 @@ static uint32_t bridged_ports(const struct vswitch *sw, const struct switch_port
 	}
 }
 
-/*
- * Returns the ports of the mask `out` for a frame to an unknown MAC: not those with pinned MACs,
- * because they have no other stations.
- */
+/* Returns the ports of the mask `out` to which a frame to an unknown MAC goes: not to ports with
+ * pinned MACs, because these have no other stations. */
 static uint32_t ports_for_unknown_mac(const struct vswitch *sw, uint32_t out)
 {
 	uint32_t i;
@@ -35,9 +31,9 @@ static uint32_t ports_for_unknown_mac(const struct vswitch *sw, uint32_t out)
 }
 
 /*
- * Whether the frame is for the other end of its link only. To 01:80:c2:00:00:00 to :0f: STP, LACP,
- * LLDP and others (IEEE 802.1Q, table 8-1). A station takes PAUSE by its own MAC, too (IEEE 802.3,
- * annex 31B).
+ * Whether the frame is only for the other end of its link, so that bridges do not forward it:
+ * frames to 01:80:c2:00:00:00 to :0f, such as STP, LACP and LLDP (IEEE 802.1Q, table 8-1), and
+ * PAUSE, which may also be sent to the MAC of the station (IEEE 802.3, annex 31B).
  */
 static bool is_of_one_link(const struct frame_class *s)
 {
@@ -49,7 +45,7 @@ static bool is_of_one_link(const struct frame_class *s)
 	       ether_get16(s->head + 12) == ETHERTYPE_ID_MAC_CONTROL;
 }
 
-/* Whether the switch chooses ports by MAC: with a single port it need not. */
+/* Whether the switch looks for ports by MAC; with a single port it need not. */
 static bool chooses_by_mac(const struct vswitch *sw)
 {
 	return sw->n_uplinks >= 2;
@@ -68,10 +64,8 @@ static uint32_t ports_out(const struct vswitch *sw, const struct frame_class *s,
 	return port < 0 ? ports_for_unknown_mac(sw, out) : out & 1u << port;
 }
 
-/*
- * Returns the MTU for a station that the switch has not learned: the smallest of all ports, because
- * the station may be behind each.
- */
+/* Returns the MTU for a station that the switch has not learned: the smallest of all ports, because
+ * the station may be behind any of them. */
 static uint16_t least_nic_mtu(const struct vswitch *sw)
 {
 	uint16_t least = sw->host->mtu;
@@ -133,7 +127,7 @@ enum switch_drop switch_dest_from_process(const struct vswitch *sw, const struct
 }
 
 /*
- * Sets the destinations within this host; returns the drop reason for the case that there are none.
+ * Sets the destinations within this host. Returns the reason to drop the frame if there are none.
  */
 static enum switch_drop set_host_dest(const struct vswitch *sw, const struct frame_class *s,
 				      struct switch_dest *dest)
@@ -151,10 +145,8 @@ static enum switch_drop set_host_dest(const struct vswitch *sw, const struct fra
 	return SWITCH_DROP_NO_QP;
 }
 
-/*
- * Whether the frame is to a MAC that the host has on this uplink. A member of a bond has the host's
- * MAC beside its own; VLAN interfaces may have others.
- */
+/* Whether the frame is to a MAC that the host has on this uplink. A member of a bond has the host's
+ * MAC beside its own; VLAN interfaces on the uplink may have further ones. */
 static bool is_for_uplink(const struct vswitch *sw, const struct switch_port *port,
 			  const struct frame_class *s)
 {
@@ -173,10 +165,8 @@ enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct
 	const bool for_host = for_uplink || switch_is_host_mac(sw, s->dmac, s->vlan);
 
 	*dest = (struct switch_dest){0};
-	/*
-	 * The frame is for another uplink of the host. A switch of the network flooded it to this
-	 * uplink; the other uplink receives it, too.
-	 */
+	/* The frame is for another uplink of the host, which receives it, too: a switch of the
+	 * network has flooded the frame to all its ports. */
 	if (for_host && from->kind == SWITCH_UPLINK && !for_uplink)
 		return SWITCH_DROP_NOT_OURS;
 	if (!for_host && !is_of_one_link(s))

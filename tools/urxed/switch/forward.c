@@ -57,8 +57,9 @@ static void deliver_to_gsi(struct vswitch *sw, const struct switch_frame *f)
 }
 
 /*
- * Gives a multicast frame to each process that has joined any group, because only its engine knows
- * its groups. The sender gets none: its engine has served its own QPs.
+ * Gives a multicast frame to each process that has joined any group, because only a process's
+ * engine knows which groups. The sender gets none, because its engine has already served its own
+ * QPs.
  */
 static void deliver_to_listeners(struct vswitch *sw, const struct switch_port *from,
 				 const struct switch_frame *f)
@@ -70,10 +71,8 @@ static void deliver_to_listeners(struct vswitch *sw, const struct switch_port *f
 			switch_deliver(sw, port, f, NULL);
 }
 
-/*
- * Tells each process that the station `mac` announces itself: by the same RARP frame for all kinds
- * of announcements, because engines know no ARP.
- */
+/* Tells each process that the station `mac` has announced itself. All kinds of announcements become
+ * the same RARP frame, because engines know no ARP. */
 static void deliver_announcement(struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
 {
 	uint8_t frame[URXE_ANNOUNCEMENT_LEN];
@@ -87,10 +86,8 @@ static void deliver_announcement(struct vswitch *sw, const uint8_t mac[ETHER_MAC
 			switch_deliver(sw, port, &announcement, NULL);
 }
 
-/*
- * Reduces sw->room, the frames that processes may still send in this run, by the copies of a frame.
- * A frame without destination takes time, too, and counts as one.
- */
+/* Subtracts the copies of a frame from sw->room, the number of frames that processes may still send
+ * in this run. A frame without destination takes time, too, and counts as one. */
 static void use_room(struct vswitch *sw, uint32_t copies)
 {
 	uint32_t used = copies ? copies : 1;
@@ -110,9 +107,9 @@ static struct switch_port *choose_port(struct vswitch *sw, uint32_t i, const str
 }
 
 /*
- * Sends a frame to its destinations; without any, drops the frame for `reason`. Returns false if
- * the frame must wait. A frame with several destinations never waits, because a second try would
- * duplicate copies.
+ * Sends a frame to its destinations; if it has none, drops it for `reason`. Returns false if the
+ * frame must wait. A frame with several destinations never waits, because the second try would send
+ * some copies twice.
  */
 static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 			  const struct switch_frame *f, const struct switch_dest *dest,
@@ -140,14 +137,14 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 		deliver_to_daemon(sw, from, f);
 	if (dest->gsi)
 		deliver_to_gsi(sw, f);
-	/* A frame that waits takes no room: many of them at the head of the turns would end each
-	 * run before the processes behind them. */
+	/* A frame that waits does not count: otherwise many such frames, of the first processes in
+	 * `turns`, would end each run before the other processes' turn. */
 	if (done && from->kind == SWITCH_PROCESS)
 		use_room(sw, copies);
 	return done;
 }
 
-/* Sets the number by which a bond chooses the member for the frame. */
+/* Sets f->bond_flow, by which a bond chooses the member for the frame. */
 static void set_bond_flow(const struct vswitch *sw, const struct frame_class *s,
 			  struct switch_frame *f)
 {
@@ -183,7 +180,9 @@ void switch_send_by(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, u
 	switch_enqueue(sw, &sw->uplink_ports[uplink], &f, NULL);
 }
 
-/* Omits the ports of virtual machines: a machine that takes no frames must not stop the daemon. */
+/*
+ * Ignores the ports of virtual machines: a machine that takes no frames must not stop the daemon.
+ */
 bool switch_has_room(struct vswitch *sw, uint32_t n)
 {
 	for (uint32_t i = 0; i < sw->n_uplinks; i++) {
@@ -214,8 +213,9 @@ void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len)
 }
 
 /*
- * QEMU has a machine's driver announce it five times in 0.9 s after a migration. The first
- * announcement repairs connections; the others would have busy peers repeat packets that arrive.
+ * QEMU makes a machine's driver announce the machine five times in 0.9 s after a migration. The
+ * first announcement repairs connections. The others would only make busy peers repeat packets that
+ * arrive.
  */
 #define RETURN_NS (2 * NS_PER_SEC)
 
@@ -284,16 +284,14 @@ static bool forward_port(struct vswitch *sw, struct switch_port *port)
 	bool moved = false;
 
 	switch_settle(sw, port);
-	/* Queues are independent: a queue that waits for its receiver holds up no other queue. */
+	/* Queues are independent: if a frame of one queue waits for its receiver, the other queues
+	 * go on. */
 	for (uint32_t i = 0; port->dev && i < vnic_device_tx_queues(port->dev); i++)
 		moved |= forward_queue(sw, port, i);
 	return moved;
 }
 
-/*
- * Sends the transmit queues of all uplinks and VMs. Returns whether a queue has more room than
- * before.
- */
+/* Sends the transmit queues of all uplinks and VMs. Returns whether a queue has become shorter. */
 static bool flush_uplinks(struct vswitch *sw)
 {
 	bool any = false;
@@ -336,10 +334,8 @@ void switch_send_last(struct vswitch *sw, uint64_t now, struct switch_port *port
 
 /* --- From an uplink or a VM */
 
-/*
- * Returns the index of the port at which the MACs of a frame's sender are learned: one for all
- * members of a bond.
- */
+/* Returns the index of the port at which the switch learns a sender's MAC; all members of a bond
+ * count as one port. */
 static uint32_t station_port(const struct vswitch *sw, const struct switch_port *from)
 {
 	return bond_port_of(&sw->bond, (uint32_t)(from - sw->uplink_ports));
@@ -354,9 +350,9 @@ static struct fdb_key source_key(const struct frame_class *s)
 }
 
 /*
- * Whether a frame that came from outside has one of the host's own addresses as its source. The
- * switch drops it, as IP stacks do (RFC 1812, 5.3.7): by such a frame a neighbour could inject
- * packets into connections between processes of this host. On an uplink, another host may have the
+ * Whether a frame that came from outside has an address of the host as its source. The switch drops
+ * such a frame, as IP stacks do (RFC 1812, 5.3.7), because with it a neighbour could inject packets
+ * into connections between processes of this host. On an uplink, another host may have the same
  * address in another VLAN.
  */
 static bool spoofs_host_ip(const struct vswitch *sw, const struct switch_port *from,
@@ -367,9 +363,9 @@ static bool spoofs_host_ip(const struct vswitch *sw, const struct switch_port *f
 }
 
 /*
- * Whether a station uses an address that is pinned to another MAC: in RoCE, or in ARP and ND, by
- * which it would get the packets of others. Receivers find ARP and ND also in frames of other kinds
- * than FRAME_ARP and FRAME_ND.
+ * Whether a station uses an address that is pinned to another MAC, in RoCE, or in ARP and ND, by
+ * which the station would get the packets of others. Reads all other frames for ARP and ND, because
+ * receivers find these also in frames that are neither FRAME_ARP nor FRAME_ND.
  */
 static bool spoofs_pinned_ip(const struct vswitch *sw, const struct frame_class *s,
 			     const uint8_t *frame, uint32_t len)
@@ -383,10 +379,8 @@ static bool spoofs_pinned_ip(const struct vswitch *sw, const struct frame_class 
 	return !neigh_claim_allowed(sw->neigh, frame, len);
 }
 
-/*
- * Whether a virtual machine claims the host's address in ARP or ND. The machine would get the
- * host's packets from other machines and from the network.
- */
+/* Whether a virtual machine claims an address of the host in ARP or ND. The machine would then get
+ * the host's packets from other machines and from the network. */
 static bool claims_host_ip(const struct vswitch *sw, const struct switch_port *from,
 			   const struct frame_class *s, const struct netdev_frame *rx)
 {
@@ -395,10 +389,10 @@ static bool claims_host_ip(const struct vswitch *sw, const struct switch_port *f
 }
 
 /*
- * Handles a frame whose sender may not have its MAC at this port. If a machine has got the MAC,
- * because its station on the cable was silent, the station shows now that it has not moved. Only a
- * frame to this host, or to a machine of it, shows that: a network may send back a frame of the
- * machine that is for others.
+ * Handles a frame whose sender may not have its MAC at this port. A machine may have got the MAC
+ * because the station on this uplink was silent; the frame now shows that the station has not
+ * moved. Only a frame to this host, or to a machine of it, shows that: the network may send the
+ * machine's own frames to others back.
  */
 static void note_spoofed_mac(struct vswitch *sw, const struct switch_port *from,
 			     const struct frame_class *s)
@@ -438,10 +432,8 @@ static enum switch_drop check_station(const struct vswitch *sw, const struct swi
 	return SWITCH_NO_DROP;
 }
 
-/*
- * Tells the table of remote QPs that a packet for a connected QP has come: it shows to which
- * process the sender's QP is connected.
- */
+/* Tells the table of remote QPs that a packet for a connected QP has come, which shows to which
+ * process the sender's QP is connected. */
 static void note_connection(struct vswitch *sw, const struct frame_class *s,
 			    const struct switch_dest *dest)
 {
@@ -459,19 +451,17 @@ static void learn_source(struct vswitch *sw, struct switch_port *from, const str
 		from->stats.counters[SWITCH_UNLEARNED]++;
 }
 
-/*
- * Whether processes are to get an announcement of the frame's sender now. The number is limited:
- * announcements to a thousand processes must not keep the daemon from other work.
- */
+/* Whether processes get an announcement of the frame's sender now. Limits their number, because
+ * announcements to a thousand processes must not keep the daemon from other work. */
 static bool is_announced(struct vswitch *sw, const struct frame_class *s)
 {
 	return is_announcement(s) && announcement_permit(&sw->announced, s->smac, sw->now);
 }
 
 /*
- * Whether the process also receives the frame by its own packet socket, so that the switch must not
- * deliver it. Sockets receive packets to leased QPNs only: those to a QPN that an HCA has chosen
- * come by the switch.
+ * Whether the process's own packet socket also receives the frame, so that the switch must not
+ * deliver it. A socket receives only packets to leased QPNs. Packets to a QPN that an HCA has
+ * chosen come through the switch.
  */
 static bool comes_by_socket(const struct vswitch *sw, const struct switch_port *from,
 			    const struct frame_class *s, const struct switch_port *process)
@@ -483,7 +473,8 @@ static bool comes_by_socket(const struct vswitch *sw, const struct switch_port *
 	       sw->leases.owner[lease_block(s->dest_qpn)] == process;
 }
 
-/* Sets the destinations of a station's frame; returns the reason to drop it if there are none. */
+/* Sets the destinations of a station's frame. Returns the reason to drop the frame if there are
+ * none. */
 static enum switch_drop set_station_dest(struct vswitch *sw, struct switch_port *from,
 					 const struct frame_class *s, const struct netdev_frame *rx,
 					 struct switch_dest *dest)
@@ -504,10 +495,8 @@ static enum switch_drop set_station_dest(struct vswitch *sw, struct switch_port 
 	return SWITCH_DROP_SOCKET_COPY;
 }
 
-/*
- * As set_station_dest, for a frame from a member of a bond: some of its frames are copies, or are
- * for the daemon only (bond_filter.h).
- */
+/* As set_station_dest, for a frame from a member of a bond. Drops copies, and gives some frames to
+ * the daemon only (bond_filter.h). */
 static enum switch_drop set_member_dest(struct vswitch *sw, struct switch_port *from,
 					const struct frame_class *s, const struct netdev_frame *rx,
 					struct switch_dest *dest)
@@ -566,9 +555,10 @@ void switch_drain_vm_port(struct vswitch *sw, uint64_t now, uint32_t index)
 }
 
 /*
- * A process that has sent goes behind all others. So a frame that waits for a place of a full ring
- * comes before those of processes that got one later, whatever further processes send; and where a
- * run has no room left, the next one begins. Returns whether a frame was moved.
+ * Moves frames of processes, until the run has no room left. A process that has sent goes to the
+ * end of `turns`. So a frame that waits for a place in a full ring gets it before frames of
+ * processes that have got one since, and the next run continues where this one ends. Returns
+ * whether a frame was moved.
  */
 static bool forward_processes(struct vswitch *sw)
 {
@@ -608,10 +598,8 @@ bool switch_run(struct vswitch *sw, uint64_t now)
 	return moved;
 }
 
-/*
- * Returns when switch_run must look at the port again, in ns. An uplink without a descriptor to
- * wait on is polled: less often, the longer no frame has moved.
- */
+/* Returns when switch_run must look at the port again, in ns. An uplink without a descriptor to
+ * wait on is polled, and the longer no frame has moved, the less often. */
 static uint64_t next_uplink_poll(const struct switch_port *port, uint64_t now)
 {
 	struct netdev *netdev = port->uplink ? port->uplink->port : NULL;

@@ -9,12 +9,13 @@
 
 #include "urxed/switch/deliver.h"
 
-/* Port numbers: the daemon's is 0, then uplinks, then processes by their block of QPNs. */
+/* Port numbers: the daemon's is 0; then come uplinks and VMs, then processes by their first block
+ * of QPNs. */
 #define FIRST_UPLINK  1u
 #define FIRST_PROCESS (FIRST_UPLINK + SWITCH_SLOTS)
 
-/* Pause of a process's introductions after one that failed. Each attempt costs several system
- * calls. */
+/* After a failed introduction of a process, the switch tries no other for it during this time,
+ * because each attempt costs several system calls. */
 #define INTRODUCE_AGAIN_NS 100000000u
 
 static void init_uplink_port(struct vswitch *sw, uint32_t index)
@@ -91,7 +92,7 @@ bool switch_is_host_mac(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LE
 	return ether_same(mac, sw->host->mac) || host_has_vlan_mac(sw->host, mac, vlan);
 }
 
-/* Whether `name` is the port's number, or its specification up to the first comma. */
+/* Whether `name` is the port's number, or the part of its specification before the first comma. */
 static bool port_has_name(const struct switch_port *port, const char *name)
 {
 	const char *spec = port->uplink->spec;
@@ -162,8 +163,8 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 	    sw->now < from->introduce_at)
 		return;
 	/*
-	 * In a block that no process leases, several processes may have added QPNs, so one bit for
-	 * the block does not do. Processes request introductions to such QPNs themselves
+	 * No process leases the block, so QPNs of several processes may be in it, and one bit for
+	 * the block is not enough. Processes request introductions to such QPNs themselves
 	 * (VNIC_ATTACH_INTRODUCE).
 	 */
 	if (!sw->leases.owner[block])
@@ -175,10 +176,8 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 		from->introduce_at = sw->now + INTRODUCE_AGAIN_NS;
 }
 
-/*
- * Forgets that processes were introduced to the owner of the block, because the next owner needs
- * introductions of its own.
- */
+/* Forgets which processes were introduced to the owner of the block, because the next owner needs
+ * introductions of its own. */
 static void forget_introductions(struct vswitch *sw, uint32_t block)
 {
 	struct switch_port *port;
@@ -240,7 +239,7 @@ int switch_add_remote(struct vswitch *sw, struct switch_port *port, uint32_t loc
 {
 	const struct remote_qp_key key = remote_qp_key(gid, qpn);
 
-	/* Management QPs and groups have no connections. */
+	/* QP0, QP1 and multicast QPNs have no connections. */
 	if (qpn <= URXE_QPN_GSI || qpn >= URXE_QPN_MULTICAST)
 		return -EINVAL;
 	if (local >= 1u << 24 || lease_owner(&sw->leases, local) != port)

@@ -3,10 +3,10 @@
  * Ports of the switch and their counters.
  *
  * A frame is counted in at the port that it came from. Each copy is then counted once: out at the
- * port that got the copy, or as a drop where it was dropped. So over all ports, apart from frames
- * in the transmit queue of an uplink,
+ * port that got the copy, or as a drop at the port where it was dropped. So for the sums over all
+ * ports, apart from frames in transmit queues of uplinks and VMs:
  *
- *    in_frames + copies = out_frames + drops
+ * in_frames + copies = out_frames + drops
  */
 #ifndef URXE_URXED_SWITCH_SWITCH_PORT_H
 #define URXE_URXED_SWITCH_SWITCH_PORT_H
@@ -94,7 +94,7 @@ const char *switch_counter_name(enum switch_counter counter);
 #define SWITCH_DROP_ENUM(id, name, text) SWITCH_DROP_##id,
 enum switch_drop { SWITCH_DROP_LIST(SWITCH_DROP_ENUM) SWITCH_DROP_COUNT };
 #define SWITCH_NO_DROP SWITCH_DROP_COUNT
-/* NULL for SWITCH_NO_DROP. */
+/* Returns NULL for SWITCH_NO_DROP. */
 const char *switch_drop_name(enum switch_drop drop);
 
 struct switch_stats {
@@ -108,45 +108,46 @@ TAILQ_HEAD(switch_port_list, switch_port);
 
 struct switch_port {
 	struct switch_port *next;
-	TAILQ_ENTRY(switch_port) turn; /* of a process: in the switch's `turns` */
+	TAILQ_ENTRY(switch_port) turn; /* link in the switch's `turns`, for a process */
 	enum switch_port_kind kind;
 	uint32_t number; /* unique among the present ports */
 	char name[SWITCH_PORT_NAME];
 	struct switch_stats stats;
 	struct uplink *uplink;
-	uint64_t moved_at;              /* time of the last frame from or to an uplink or VM */
-	struct remote_qp_owner remotes; /* remote QPs to which a process may send */
-	struct qpn_holder added;        /* QPNs that a process has added (qpn_table.h) */
-	struct vnic_device *dev;        /* a process's NIC; NULL before it exists */
-	uint64_t waited;                /* spent part of a process's budget, ns (deliver.h) */
-	uint64_t settled_at;            /* time of the last change of `waited` with time */
-	uint32_t taken;   /* frames that an uplink or VM took, not yet counted for their senders */
-	bool dirty;       /* the driver has to be notified of received frames */
-	uint32_t waiting; /* bit mask of transmit queues whose oldest frame had to wait */
-	/* Bit mask of QPN blocks: the daemon has introduced this process to their owners, so it can
-	 * send to their inboxes, past the switch (switch_introduce_fn), or never will. */
+	uint64_t moved_at;              /* uplink or VM: time of its last frame, sent or received */
+	struct remote_qp_owner remotes; /* process: remote QPs to which it may send */
+	struct qpn_holder added;        /* process: the QPNs that it has added (qpn_table.h) */
+	struct vnic_device *dev;        /* process: its NIC; NULL before it exists */
+	uint64_t waited;                /* process: spent part of its budget, ns (deliver.h) */
+	uint64_t settled_at;            /* time up to which `waited` accounts for waits */
+	uint32_t taken;   /* uplink or VM: frames that it took and no sender has counted yet */
+	bool dirty;       /* the driver must be notified of received frames */
+	uint32_t waiting; /* bit mask of transmit queues whose first frame waits */
+	/*
+	 * Bit mask of QPN blocks. The daemon has introduced this process to the blocks' owners, so
+	 * it sends to their inboxes, past the switch (switch_introduce_fn); or the daemon never
+	 * will.
+	 */
 	uint64_t introduced[LEASE_BLOCKS / 64];
 	uint64_t introduce_at; /* no introduction of this process before this time, ns */
 	/* Bit mask of uplinks: the process has packet sockets of its own on them (direct_uplink.h).
 	 */
 	uint32_t sockets;
-	/*
-	 * Bit mask of uplinks: as `sockets`, until closing_until (ns), for packet sockets that the
-	 * process has to close and may not have closed yet.
-	 */
+	/* Bit mask of uplinks, valid until closing_until (ns): the process has to close its packet
+	 * sockets on them, but may not have closed them yet. */
 	uint32_t closing_sockets;
 	uint64_t closing_until;
-	bool held_up; /* a frame of the process has waited for a process or VM since settled_at */
-	bool ending;  /* frames of this port do not wait for receivers any more */
-	bool held;    /* the switch forwards a frame of this port that had to wait: do not count it
-		       again in in_frames */
+	bool held_up; /* a frame has waited for a process or VM since settled_at */
+	bool ending;  /* the process ends: its frames no longer wait for receivers */
+	bool held;    /* the frame being forwarded has waited: in_frames counts it already */
 };
 
 enum switch_direction { SWITCH_IN, SWITCH_OUT };
 
 /*
- * Called for each frame that came from a port or goes to a port. drop: the reason why the frame is
- * dropped, or SWITCH_NO_DROP. The bytes are the checked ones and do not change during the call.
+ * Called for each frame that comes from a port or goes to a port. drop: the reason why the frame is
+ * dropped, or SWITCH_NO_DROP. The bytes are those that the switch has checked, and do not change
+ * during the call.
  */
 typedef void switch_tap_fn(void *ctx, const struct switch_port *port, enum switch_direction dir,
 			   const uint8_t *data, uint32_t len, enum switch_drop drop);
@@ -155,11 +156,12 @@ typedef void switch_tap_fn(void *ctx, const struct switch_port *port, enum switc
 typedef void switch_gsi_fn(void *ctx, uint64_t now, const uint8_t *frame, uint32_t len);
 
 /*
- * Introduces two processes: gives `from` the inbox of `to`, so that later frames do not pass the
- * switch. Called when `from` sends its first frame through the switch to a QPN of `to`. 0: done;
- * -EPERM: they may not share an inbox, so frames go on passing the switch; -EAGAIN: `from` does not
- * read its notices; -ENOENT: `to` has no inbox yet. After the last two the switch calls again at
- * the next frame, after another negative errno value at a frame 100 ms later.
+ * Introduces two processes: gives `from` the inbox of `to`, so that later frames bypass the switch.
+ * The switch calls it when `from` sends its first frame to a QPN of `to`. Returns 0; -EPERM if they
+ * may not share an inbox, so that frames go on passing the switch; -EAGAIN if `from` does not read
+ * its notices; -ENOENT if `to` has no inbox yet. After -EAGAIN and -ENOENT the switch calls again
+ * at the next frame, after another negative errno value at the next frame that comes 100 ms later
+ * or more.
  */
 typedef int switch_introduce_fn(struct switch_port *from, struct switch_port *to, uint32_t qpn);
 

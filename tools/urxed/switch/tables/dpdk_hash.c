@@ -20,10 +20,8 @@ int hash_create(const char *name, uint32_t entries, uint32_t key_len, struct has
 		.key_len = key_len,
 		.hash_func = rte_jhash,
 		.socket_id = SOCKET_ID_ANY,
-		/*
-		 * Without this flag cuckoo hashing may fail to place a key in a table with free
-		 * entries.
-		 */
+		/* Without this flag, cuckoo hashing may fail to place a key although entries are
+		 * free. */
 		.extra_flag = RTE_HASH_EXTRA_FLAGS_EXT_TABLE,
 	};
 	struct hash *h = malloc(sizeof(*h));

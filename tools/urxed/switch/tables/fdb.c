@@ -107,7 +107,8 @@ int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port)
 	return 0;
 }
 
-/* Returns the next entry of a port with this MAC, in any VLAN; e NULL gives the first one. */
+/* Returns the next entry after e, of any VLAN, in which the port leads to this MAC; e NULL: the
+ * first one. */
 static struct fdb_entry *next_with_mac(const struct fdb *f, const uint8_t mac[ETHER_MAC_LEN],
 				       uint32_t port, const struct fdb_entry *e)
 {
@@ -118,7 +119,7 @@ static struct fdb_entry *next_with_mac(const struct fdb *f, const uint8_t mac[ET
 	return next;
 }
 
-/* Whether some port leads to the MAC, in any VLAN; `wire` as for fdb_pin_unknown. */
+/* Whether some port leads to the MAC in any VLAN; `wire` as for fdb_pin_unknown. */
 static bool is_known(const struct fdb *f, uint64_t now, uint32_t wire,
 		     const uint8_t mac[ETHER_MAC_LEN])
 {
@@ -134,7 +135,7 @@ static bool is_known(const struct fdb *f, uint64_t now, uint32_t wire,
 	return false;
 }
 
-/* Returns the bit mask of the ports that led to the MAC. */
+/* Removes the MAC in all VLANs. Returns the bit mask of the ports that led to it. */
 static uint32_t forget_mac(struct fdb *f, const uint8_t mac[ETHER_MAC_LEN])
 {
 	struct fdb_entry *e;
@@ -180,10 +181,8 @@ bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
 	return !f->pinned[port];
 }
 
-/*
- * Makes another port lead to a pinned MAC, also a port whose share is full: stations cannot add
- * pinned MACs.
- */
+/* Makes another port lead to a pinned MAC, even if the port's share is full: stations cannot fill
+ * the table that way, because only the daemon adds pinned MACs. */
 static void move_pinned_entry(struct fdb *f, struct fdb_entry *e, uint32_t port)
 {
 	f->n[e->port]--;
@@ -193,7 +192,8 @@ static void move_pinned_entry(struct fdb *f, struct fdb_entry *e, uint32_t port)
 	e->port = port;
 }
 
-/* The port of the pin keeps its number in f->pinned, so that it may send from pinned MACs only. */
+/* The MAC of the former pin still counts in f->pinned, so the pin's port may send from pinned MACs
+ * only. */
 int fdb_give_back(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port)
 {
 	struct fdb_entry *e = find_fdb_entry(f, key);
@@ -213,7 +213,8 @@ int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t p
 {
 	struct fdb_entry *e = find_fdb_entry(f, key);
 
-	/* Without room for the MAC at its new port, frames to it go to all ports. */
+	/* The station has moved to this port. If the port has no room for the MAC, frames to the
+	 * MAC go to all ports. */
 	if (e && !e->pins && e->port != port) {
 		remove_fdb_entry(f, e);
 		e = NULL;

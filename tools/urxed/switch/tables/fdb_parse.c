@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Parser of a pinned MAC, apart from the table because the option parser needs only this. */
+/* The parser of a pinned MAC. It is not in fdb.c, because the option parser needs no table. */
 #include <errno.h>
 #include <stddef.h>
 

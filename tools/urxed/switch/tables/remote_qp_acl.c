@@ -11,16 +11,16 @@
 /* User of a process that has not attached again since the restart of the daemon. */
 #define UNKNOWN_USER ((uid_t)-1)
 
-/* A process that has registered a remote QP, for one or more of its own QPs. */
+/* A process that has registered a remote QP for one or more of its own QPs. */
 struct remote_qp_claim {
 	struct remote_qp_owner *owner;
 	struct remote_qp_target *target;
 	uint64_t order;
-	uint32_t qps; /* registrations */
+	uint32_t qps; /* number of these registrations */
 	/*
-	 * For each service: a packet of the target's host has arrived at a QP of the claim whose
-	 * only remote QP on that host is the target (remote_qp_acl_heard); or the owner is
-	 * always_heard.
+	 * For each service: a packet of the target's host has arrived at a QP of the owner that has
+	 * only one remote QP on that host, the target (remote_qp_acl_heard). Always true if the
+	 * owner is always_heard.
 	 */
 	bool heard[REMOTE_QP_SERVICES];
 	TAILQ_ENTRY(remote_qp_claim) link;
@@ -30,11 +30,9 @@ TAILQ_HEAD(remote_qp_claims, remote_qp_claim);
 /* A remote QP that some process has registered. */
 struct remote_qp_target {
 	struct remote_qp_key key;
-	struct remote_qp_claims claims; /* in their order */
-	/*
-	 * For each service: the earliest claim with `heard`; NULL = none. So most frames need not
-	 * walk the list.
-	 */
+	struct remote_qp_claims claims; /* in the order of their first registrations */
+	/* For each service: the earliest claim with `heard`; NULL = none. Saves most frames the
+	 * walk along the claims. */
 	struct remote_qp_claim *holder[REMOTE_QP_SERVICES];
 	LIST_ENTRY(remote_qp_target) link; /* in `unused_targets` */
 };
@@ -45,7 +43,7 @@ int remote_qp_acl_open(struct remote_qp_acl *t)
 
 	if (rc)
 		return rc;
-	/* Memory becomes present as entries are used. */
+	/* calloc gives memory that the kernel provides only page by page, as entries are used. */
 	t->all = calloc(REMOTE_QP_MAX, sizeof(*t->all));
 	t->targets = calloc(REMOTE_QP_MAX, sizeof(*t->targets));
 	t->by_local = calloc(LEASE_BLOCKS, sizeof(*t->by_local));
@@ -108,10 +106,8 @@ static struct remote_qp_claim *find_claim(const struct remote_qp_target *target,
 	return NULL;
 }
 
-/*
- * Makes the target of a remote QP, without claims. Returns 0 or an error of hash_set. Targets do
- * not outnumber registrations, so an unused target exists.
- */
+/* Makes the target of a remote QP, without claims. Returns 0 or an error of hash_set. An unused
+ * target exists, because there are no more targets than registrations. */
 static int add_target(struct remote_qp_acl *t, const struct remote_qp_key *key,
 		      struct remote_qp_target **target)
 {
@@ -154,10 +150,8 @@ static void choose_holders(struct remote_qp_target *target)
 	}
 }
 
-/*
- * Marks the claim as heard for both services, because the switch may not see the remote host's
- * packets to this process.
- */
+/* Marks the claim as heard for both services, because the switch may not see the remote host's
+ * packets to the process. */
 static void hear_claim(struct remote_qp_claim *claim)
 {
 	for (int service = 0; service < REMOTE_QP_SERVICES; service++)
@@ -165,10 +159,8 @@ static void hear_claim(struct remote_qp_claim *claim)
 	choose_holders(claim->target);
 }
 
-/*
- * Inserts the claim at its place in the order of first registrations. Restored claims may come in
- * any order, and belong before all new ones.
- */
+/* Inserts the claim by the order of first registrations. Restored claims may come in any order, and
+ * precede all new ones. */
 static void insert_claim(struct remote_qp_target *target, struct remote_qp_claim *claim)
 {
 	struct remote_qp_claim *before = TAILQ_LAST(&target->claims, remote_qp_claims);
@@ -181,7 +173,8 @@ static void insert_claim(struct remote_qp_target *target, struct remote_qp_claim
 		TAILQ_INSERT_HEAD(&target->claims, claim, link);
 }
 
-/* True: REMOTE_QP_CLAIMS_PER_USER processes of the owner's user have registered the target. */
+/* Returns true if REMOTE_QP_CLAIMS_PER_USER processes of the owner's user have registered the
+ * target. */
 static bool is_crowded(const struct remote_qp_target *target, const struct remote_qp_owner *owner)
 {
 	const struct remote_qp_claim *claim;
@@ -211,8 +204,8 @@ static int add_claim(struct remote_qp_target *target, struct remote_qp_owner *ow
 	return 0;
 }
 
-/* Removes a registration of the claim. Frees a claim without registrations, a target without
- * claims. */
+/* Removes a registration of the claim. Frees the claim if it was its last one, and the target if
+ * that was its last claim. */
 static void release_claim(struct remote_qp_acl *t, struct remote_qp_claim *claim)
 {
 	struct remote_qp_target *target = claim->target;
@@ -227,10 +220,8 @@ static void release_claim(struct remote_qp_acl *t, struct remote_qp_claim *claim
 		choose_holders(target);
 }
 
-/*
- * Finds or makes the owner's claim to a remote QP. The caller adds a registration to the claim, or
- * releases the claim. -ENOSPC: is_crowded; -ENOMEM.
- */
+/* Finds or makes the owner's claim to a remote QP. The caller then adds a registration to the
+ * claim, or releases the claim. Returns -ENOSPC if is_crowded, or -ENOMEM. */
 static int get_claim(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 		     const struct remote_qp_key *key, uint64_t order,
 		     struct remote_qp_claim **claim)
@@ -263,10 +254,8 @@ static bool same_key(const struct remote_qp_key *a, const struct remote_qp_key *
 	return a->qpn == b->qpn && !memcmp(a->gid, b->gid, sizeof(a->gid));
 }
 
-/*
- * Returns the local QP's entry for that remote QP; NULL: none. *n becomes the number of the local
- * QP's entries before the found one, or of all its entries.
- */
+/* Returns the local QP's entry for that remote QP; NULL: none. Sets *n to the number of the local
+ * QP's entries before that one, or of all its entries. */
 static struct remote_qp *find_remote(const struct remote_qp_acl *t, uint32_t local,
 				     const struct remote_qp_key *key, uint32_t *n)
 {
@@ -304,10 +293,8 @@ static void unlink_local(struct remote_qp_acl *t, struct remote_qp *r)
 
 /* --- Adding and removing */
 
-/*
- * Returns a free entry: a released one, or the next one never used, so that memory is touched only
- * as needed. NULL: the table is full.
- */
+/* Returns a free entry: one that was released, else the next one never used, so that the table uses
+ * no more memory than needed. NULL: the table is full. */
 static struct remote_qp *allocate_remote(struct remote_qp_acl *t)
 {
 	struct remote_qp *r = LIST_FIRST(&t->unused);
@@ -341,8 +328,8 @@ static void set_owner(struct remote_qp *r, struct remote_qp_owner *owner)
 	owner->n++;
 }
 
-/* Makes the entry r, which is in no list, the registration of a remote QP by `owner`. On error (as
- * of get_claim) r becomes unused. */
+/* Makes the entry r, which is in no list, the registration of a remote QP by `owner`. On error,
+ * which is one of get_claim, r becomes unused. */
 static int insert_remote(struct remote_qp_acl *t, struct remote_qp *r,
 			 struct remote_qp_owner *owner, uint32_t local,
 			 const struct remote_qp_key *key, uint64_t order)
@@ -508,7 +495,7 @@ static bool has_claim(const struct remote_qp_acl *t, const struct remote_qp_owne
 	return target && find_claim(target, owner);
 }
 
-/* Is this remote QP registered for the owner's QP `local`? */
+/* Whether this remote QP is registered for the owner's QP `local`. */
 static bool is_connected(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
 			 uint32_t local, const struct remote_qp_key *to)
 {
@@ -596,7 +583,8 @@ void remote_qp_acl_heard(struct remote_qp_acl *t, uint32_t local, const uint8_t 
 	for (r = first_remote(t, local); r; r = LIST_NEXT(r, local_link)) {
 		if (memcmp(r->key.gid, sip, sizeof(r->key.gid)))
 			continue;
-		/* The packet does not tell which of two remote QPs of that host has sent it. */
+		/* The QP has two remote QPs on that host, and the packet does not tell which one
+		 * sent it. */
 		if (sender)
 			return;
 		sender = r;
