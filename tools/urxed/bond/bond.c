@@ -57,10 +57,8 @@ static uint32_t list_members(const struct bond *b, enum bond_state state, uint32
 	return n;
 }
 
-/*
- * Lists the members in the best state that any member has; returns their number. A recovering or
- * even a silent member is better than none. Without any link the list is empty.
- */
+/* Lists the members in the best state that any member has; returns their number. Even recovering or
+ * silent members are in the list if none is better. If no member has a link, the list is empty. */
 static uint32_t list_best(const struct bond *b, uint32_t *list)
 {
 	static const enum bond_state order[] = {BOND_HEALTHY, BOND_RECOVERING, BOND_SILENT};
@@ -78,10 +76,8 @@ static bool contains(const uint32_t *list, uint32_t n, uint32_t i)
 	return n;
 }
 
-/*
- * Returns the first member if it is healthy, else the present carrier if it is among the best, else
- * the first of the best.
- */
+/* Returns the first member if it is healthy; else the present carrier if it is in the list of best
+ * members; else the first of the list. */
 static uint32_t choose_active(const struct bond *b, const uint32_t *best, uint32_t n)
 {
 	const bool first = b->members[0].health.state == BOND_HEALTHY;
@@ -89,10 +85,8 @@ static uint32_t choose_active(const struct bond *b, const uint32_t *best, uint32
 	return !first && contains(best, n, b->carriers[0]) ? b->carriers[0] : best[0];
 }
 
-/*
- * Writes the indices of the members that shall carry frames; returns their number. Without any link
- * the present carriers stay.
- */
+/* Writes the indices of the members that have to carry frames; returns their number. If no member
+ * has a link, the present carriers stay. */
 static uint32_t choose_carriers(const struct bond *b, uint32_t *list)
 {
 	uint32_t n = list_best(b, list);
@@ -152,10 +146,8 @@ static void use_carriers(struct bond *b, uint64_t now, const uint32_t *list, uin
 	announce(b, now);
 }
 
-/*
- * Handles and logs the changed state of a member: lets other members carry frames if they are
- * better now.
- */
+/* Handles and logs a change of a member's state: if other members are better now, they carry
+ * frames. */
 static void handle_change(struct bond *b, uint64_t now, const struct bond_member *m)
 {
 	uint32_t list[BOND_MEMBERS], n = choose_carriers(b, list);
@@ -227,10 +219,8 @@ static bool is_failing(const struct bond_member *m)
 	return m->health.unanswered && m->health.state > BOND_SILENT;
 }
 
-/*
- * Ends a round of probes: a member without an answer gets BOND_NO_ANSWER, unless it is excused.
- * Only a difference between members counts: if none was answered, the stations may be absent.
- */
+/* Ends a round of probes. A member without an answer gets BOND_NO_ANSWER, unless it is excused. If
+ * no member got an answer, that counts for none of them, because the stations may be absent. */
 static void end_round(struct bond *b, uint64_t now)
 {
 	bool missed[BOND_MEMBERS] = {false};
@@ -251,8 +241,8 @@ static void end_round(struct bond *b, uint64_t now)
 	b->dark = answered ? 0 : b->dark + 1;
 }
 
-/* The interval of probes after rounds without any answer: twice as long each time, BOND_IDLE_NS at
- * most. */
+/* Returns the interval of probes after rounds in which no member got an answer: it doubles with
+ * each such round, up to BOND_IDLE_NS. */
 static uint64_t dark_interval(const struct bond *b)
 {
 	const uint64_t ns = BOND_ROUND_NS << (b->dark < 6 ? b->dark : 6);
@@ -277,10 +267,8 @@ static uint64_t max_time(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/*
- * When the next round begins, ns; UINT64_MAX: fewer than two members have a link, so none is
- * needed.
- */
+/* Returns when the next round begins, ns; UINT64_MAX: fewer than two members have a link, so no
+ * round is needed. */
 static uint64_t next_round(const struct bond *b, uint64_t now)
 {
 	uint64_t next = UINT64_MAX, due;
@@ -339,7 +327,7 @@ uint64_t bond_tick(struct bond *b, uint64_t now)
 
 	if (b->mode == BOND_NONE)
 		return UINT64_MAX;
-	/* Rounds first: they may change what the others have to do. */
+	/* Before the other timers, because the end of a round may change what they have to do. */
 	due = tick_rounds(b, now);
 	next = due < next ? due : next;
 	due = tick_health(b, now);

@@ -5,7 +5,7 @@
 
 #include <netdev/packet_port.h>
 
-/* How often the receiver of sent frames is noted: rarely, because it costs a copy. */
+/* Shortest time between two notes of a sent frame's receiver, because each note costs a copy. */
 #define NOTE_SENT_NS 10000000ull
 
 static bool is_resolution(const struct frame_class *s)
@@ -13,7 +13,7 @@ static bool is_resolution(const struct frame_class *s)
 	return s->kind == FRAME_ARP || s->kind == FRAME_ND;
 }
 
-/* Did this host send the frame through another member? */
+/* Whether this host has sent the frame through another member. */
 static bool is_own(const struct vswitch *sw, const struct frame_class *s)
 {
 	if (switch_is_host_mac(sw, s->smac, s->vlan))
@@ -24,10 +24,8 @@ static bool is_own(const struct vswitch *sw, const struct frame_class *s)
 	return false;
 }
 
-/*
- * Does the bond accept frames to the host's MAC from this member? In mode balance the networks of
- * the members are separate, so each of them may deliver such frames.
- */
+/* Whether the bond accepts frames to the host's MAC from this member. In mode balance each member
+ * does, because the members are on separate networks, each of which may deliver such frames. */
 static bool takes_host_mac(const struct vswitch *sw, uint32_t uplink)
 {
 	return sw->bond.mode == BOND_BALANCE || bond_carries(&sw->bond, uplink);
@@ -41,7 +39,8 @@ static enum bond_verdict check_group(const struct vswitch *sw, uint32_t uplink,
 	return is_resolution(s) && takes_host_mac(sw, uplink) ? BOND_DAEMON_ONLY : BOND_DROP;
 }
 
-/* Decides on a frame to the host's MAC, to that of a virtual machine or of another station. */
+/* Decides on a unicast frame: to the host's MAC, or to that of a virtual machine or another
+ * station. */
 static enum bond_verdict check_unicast(struct vswitch *sw, uint32_t uplink,
 				       const struct frame_class *s)
 {
@@ -50,10 +49,10 @@ static enum bond_verdict check_unicast(struct vswitch *sw, uint32_t uplink,
 			bond_note_roce(&sw->bond, sw->now, uplink, s->response);
 		return BOND_ACCEPT;
 	}
-	/* A promiscuous member also receives what is for other stations. */
+	/* A promiscuous member also receives frames to other stations. */
 	if (!ether_same(s->dmac, sw->host->mac))
 		return BOND_DROP;
-	/* Neighbours whose own bond has failed over, or probes its members, ask here. */
+	/* Neighbours also ask here: their own bond has failed over, or probes its members. */
 	if (is_resolution(s))
 		return BOND_DAEMON_ONLY;
 	bond_note_astray(&sw->bond, sw->now);
@@ -73,16 +72,14 @@ enum bond_verdict bond_filter_check(struct vswitch *sw, uint32_t uplink,
 		return is_resolution(s) ? BOND_PROBE_REPLY : BOND_DROP;
 	if (ether_is_group(s->dmac))
 		return check_group(sw, uplink, s);
-	/*
-	 * A frame to the MAC of this member's interface, which a neighbour may have learned from
-	 * the kernel's ARP or ND.
-	 */
+	/* Accepts a frame to the MAC of this member's interface: a neighbour may have learned that
+	 * MAC from the kernel's ARP or ND. */
 	if (ether_same(s->dmac, u->mac) && !ether_same(u->mac, sw->host->mac))
 		return BOND_ACCEPT;
 	return check_unicast(sw, uplink, s);
 }
 
-/* The last 4 bytes of an address. */
+/* Returns the last 4 bytes of the address that ends at `end`. */
 static uint32_t read_tail(const uint8_t *end)
 {
 	return (uint32_t)end[-4] << 24 | (uint32_t)end[-3] << 16 | (uint32_t)end[-2] << 8 | end[-1];

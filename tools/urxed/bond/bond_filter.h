@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Frames of a bond's members: which received frames count, and which member a frame leaves by.
+ * Decides which frames count that a bond's members receive, and by which member a frame leaves.
  * forward.c calls this.
  *
- * The members may be on one Ethernet. Then a broadcast, and a frame to a MAC that bridges do not
- * know, arrives at each member, and only one of these copies counts.
+ * If the members are on one Ethernet, a broadcast, or a frame to a MAC that bridges do not know,
+ * arrives at each member. Only one of these copies counts.
  */
 #ifndef URXE_URXED_BOND_BOND_FILTER_H
 #define URXE_URXED_BOND_BOND_FILTER_H
@@ -21,19 +21,16 @@ enum bond_verdict {
 	BOND_DROP,        /* a copy of another frame, the host's own frame, or a frame for others */
 };
 
-/*
- * Decides what becomes of a frame that a member received, and tells sw->bond what the frame shows
- * of the member's health.
- */
+/* Decides what the switch does with a frame that a member has received, and tells sw->bond what the
+ * frame shows of the member's health. */
 enum bond_verdict bond_filter_check(struct vswitch *sw, uint32_t uplink,
 				    const struct frame_class *s);
 
-/* A number for bond_choose: all frames of a connection in one direction have the same. */
+/* Returns a number for bond_choose that is the same for all frames of a connection in one
+ * direction. */
 uint32_t bond_filter_flow(const struct frame_class *s);
-/*
- * Notes a RoCE frame that leaves by the bond. Unless it is multicast, the next probes go to its
- * receiver, too.
- */
+/* Notes a RoCE frame that leaves by the bond. If it is unicast, the next round also probes its
+ * receiver. */
 void bond_filter_note_sent(struct vswitch *sw, const struct frame_class *s);
 
 #endif

@@ -3,7 +3,8 @@
 
 enum { BOND_STATES = BOND_HEALTHY + 1 };
 
-/* The next state for each event; FAIL: SILENT after BOND_ROUNDS successive events. */
+/* Values of the table beside states. STAY: the state does not change; FAIL: it becomes SILENT after
+ * BOND_ROUNDS successive such events. */
 enum { STAY = BOND_STATES, FAIL };
 
 static const uint8_t transitions[BOND_STATES][BOND_EVENTS] = {
@@ -31,8 +32,9 @@ void bond_health_init(struct bond_health *h, uint64_t now, bool link)
 }
 
 /*
- * A HEALTHY member has failed: sets the time of its next recovery. Within BOND_TRIAL_NS after it
- * became HEALTHY: twice the last time, up to BOND_STABLE_MAX_NS; later: BOND_STABLE_NS.
+ * Call it when a HEALTHY member fails: sets how long its next recovery lasts. That is
+ * BOND_STABLE_NS; if the member became HEALTHY less than BOND_TRIAL_NS ago, twice the last time, up
+ * to BOND_STABLE_MAX_NS.
  */
 static void note_failure(struct bond_health *h, uint64_t now)
 {

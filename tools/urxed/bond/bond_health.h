@@ -9,25 +9,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * A member becomes BOND_SILENT after so many successive rounds of probes in which another member
- * got an answer, and this one got none.
- */
+/* A member becomes BOND_SILENT after this many successive rounds of probes in which another member
+ * got an answer, and this one got none. */
 #define BOND_ROUNDS 2
-/* A member that was down or silent must stay without a failure for so long until it is HEALTHY. */
+/* After a failure, a member must have a link and no further failure for this time before it is
+ * BOND_HEALTHY again. */
 #define BOND_STABLE_NS 1000000000ull
 /*
- * Applies to a member that fails within this time after it became HEALTHY. It must then stay
- * without a failure for twice as long as the last time, up to BOND_STABLE_MAX_NS. So a loose cable
- * does not move all connections again and again.
+ * If a member fails within BOND_TRIAL_NS after it became HEALTHY, its next recovery lasts twice as
+ * long as the last one, up to BOND_STABLE_MAX_NS. So a loose cable does not move all connections
+ * again and again.
  */
 #define BOND_TRIAL_NS      60000000000ull
 #define BOND_STABLE_MAX_NS 32000000000ull
 
 enum bond_state {
 	BOND_DOWN,       /* no link */
-	BOND_SILENT,     /* a link, but no answers, while another member gets answers */
-	BOND_RECOVERING, /* was down or silent, and has had no failure since */
+	BOND_SILENT,     /* it has a link, but other members get answers and it gets none */
+	BOND_RECOVERING, /* it was down or silent, and has not failed since */
 	BOND_HEALTHY,
 };
 
@@ -35,19 +34,19 @@ enum bond_event {
 	BOND_LINK_LOST,
 	BOND_LINK_FOUND,
 	BOND_ANSWER,    /* a station has answered through this member */
-	BOND_NO_ANSWER, /* a round of probes: answers through another member, none through this */
+	BOND_NO_ANSWER, /* a round of probes got answers through another member, but not here */
 	BOND_EVENTS,
 };
 
 struct bond_health {
 	enum bond_state state;
-	/* Successive rounds without an answer; valid in RECOVERING and HEALTHY. */
+	/* Number of successive rounds without an answer; valid in RECOVERING and HEALTHY. */
 	uint32_t unanswered;
-	uint64_t since;     /* when the state began, ns */
-	uint64_t stable_ns; /* how long RECOVERING lasts; 0 = the member has never failed */
+	uint64_t since;     /* time at which the state began, ns */
+	uint64_t stable_ns; /* duration of RECOVERING; 0 = the member has never failed */
 };
 
-/* A member with or without a link at the start: HEALTHY or DOWN. */
+/* Makes a member HEALTHY if it has a link at the start, otherwise DOWN. */
 void bond_health_init(struct bond_health *h, uint64_t now, bool link);
 /* Applies an event. Returns true if the state has changed. */
 bool bond_health_event(struct bond_health *h, uint64_t now, enum bond_event event);
@@ -55,7 +54,7 @@ bool bond_health_event(struct bond_health *h, uint64_t now, enum bond_event even
  * Makes a RECOVERING member HEALTHY when its time is over; returns true if the state has changed.
  */
 bool bond_health_tick(struct bond_health *h, uint64_t now);
-/* Time of the next bond_health_tick; UINT64_MAX = none needed. */
+/* Returns the time of the next bond_health_tick, ns; UINT64_MAX = none needed. */
 uint64_t bond_health_deadline(const struct bond_health *h);
 
 #endif

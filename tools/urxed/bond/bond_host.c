@@ -9,18 +9,21 @@
 #include "urxed/switch/forward.h"
 
 /*
- * The bond counts as busy if its members sent and received so many frames within BUSY_NS besides
- * those of the switch. An idle kernel has fewer, so these may be frames of packet sockets.
+ * The bond counts as busy if within BUSY_NS its members carried this number of frames that the
+ * switch did not. An idle kernel sends and receives fewer, so they may be frames of processes'
+ * packet sockets.
  */
 #define BUSY_FRAMES 64
 #define BUSY_NS     NS_PER_SEC
 
-/* Interval of reads of the kernel's counts: at least one falls into each round of probes. */
+/* Interval of reads of the kernel's counts, short enough that at least one read falls into each
+ * round of probes. */
 #define COUNT_NS (BOND_ROUND_NS / 2)
 
 /*
  * Lists the stations to probe: first the receiver of a unicast RoCE frame that left by the bond
- * lately (bond_filter_note_sent), then the neighbours used last. Returns their number.
+ * lately (bond_filter_note_sent), then the neighbours that the host used last. Returns their
+ * number.
  */
 static uint32_t list_targets(const struct vswitch *sw, struct bond_target *list)
 {
@@ -77,7 +80,7 @@ void bond_host_start(struct vswitch *sw, uint64_t now, enum bond_mode mode)
 		links[i] = has_link(&sw->uplinks[i]);
 	}
 	bond_init(&sw->bond, now, mode, sw->wire_mask, names, links, &ops, sw);
-	/* The switch forwards to the bond as to one port. */
+	/* The switch forwards to the bond as to a single port, that of its first member. */
 	sw->neigh->bond_mask = sw->wire_mask;
 	sw->wire_mask = 1u << sw->bond.port;
 }
@@ -91,10 +94,10 @@ uint64_t bond_host_tick(struct vswitch *sw, uint64_t now)
 }
 
 /*
- * Tells the bond if the member's interface has received frames since the last look. Returns how
- * many frames, sent and received, the kernel has counted there so far and the switch has not: those
- * of the kernel itself and of processes' packet sockets. The bond's probes and their answers pass
- * the switch, so they are not in the result.
+ * Tells the bond if the member's interface has received frames since the last call. Returns the
+ * number of frames, sent and received, that the kernel has counted on the interface and the switch
+ * has not: those of the kernel itself and of processes' packet sockets. The bond's probes and their
+ * answers pass the switch, so they are not in the result.
  */
 static uint64_t count_member_frames(struct vswitch *sw, uint64_t now, uint32_t uplink)
 {
@@ -109,7 +112,7 @@ static uint64_t count_member_frames(struct vswitch *sw, uint64_t now, uint32_t u
 }
 
 /*
- * After a change of carriers the sum may be lower than the last one, hence the signed comparison.
+ * Compares with a sign, because after a change of carriers the sum may be lower than the last one.
  */
 void bond_host_count_frames(struct vswitch *sw, uint64_t now)
 {

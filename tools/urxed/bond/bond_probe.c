@@ -21,26 +21,22 @@ bool bond_target_is_on_link(const struct host *h, const struct bond_target *t)
 	return false;
 }
 
-/*
- * Whether the station answers probes. Entries without an address of the host in `from` are of
- * stations behind a router, which do not answer.
- */
+/* Whether the station answers probes. An entry without an address of the host in `from` is of a
+ * station behind a router, which does not answer them. */
 static bool can_answer(const struct neigh_entry *e)
 {
 	return (e->state == NEIGH_REACHABLE || e->state == NEIGH_PROBING) && e->from.valid;
 }
 
-/*
- * Returns the entry used last before `limit`, or, if `limit` is NULL, the one used last of all.
- * NULL: none is left.
- */
+/* Returns the entry that was used last before `limit`; if `limit` is NULL, the one that was used
+ * last of all. NULL: there is none. */
 static const struct neigh_entry *find_used_before(const struct neigh *n,
 						  const struct neigh_entry *limit)
 {
 	const struct neigh_entry *e, *best = NULL;
 
 	for (e = n->table.entries; e < n->table.entries + NEIGH_ENTRIES; e++) {
-		/* Entries of one time follow each other by their position. */
+		/* Entries that were used at the same time are in the order of their position. */
 		if (!can_answer(e) ||
 		    (limit && (e->used > limit->used || (e->used == limit->used && e <= limit))))
 			continue;
@@ -85,10 +81,8 @@ static uint32_t build_gratuitous_arp(uint8_t *frame, const uint8_t ip[16],
 	return ARP_FRAME_LEN;
 }
 
-/*
- * Builds an advertisement that answers no solicitation, in the form of an answer to a host without
- * an address. Returns the length.
- */
+/* Builds a neighbour advertisement that answers no solicitation. It has the form of an answer to a
+ * host without an address. Returns its length. */
 static uint32_t build_unsolicited_na(uint8_t *frame, const uint8_t ip[16],
 				     const uint8_t mac[ETHER_MAC_LEN])
 {
@@ -100,9 +94,9 @@ static uint32_t build_unsolicited_na(uint8_t *frame, const uint8_t ip[16],
 }
 
 /*
- * Builds the untagged frame of bond_announcement_build; returns its length. Announces a tentative
- * IPv6 address by RARP only. This host's kernel would take an advertisement of the address for that
- * of another station, and never use the address again.
+ * Builds the frame of bond_announcement_build, but untagged; returns its length. Announces a
+ * tentative IPv6 address by RARP only: this host's kernel would take an advertisement of the
+ * address for one of another station, and never use the address again.
  */
 static uint32_t build_announcement(uint8_t *frame, const struct host_address *a,
 				   const uint8_t mac[ETHER_MAC_LEN])
