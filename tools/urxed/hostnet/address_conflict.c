@@ -21,7 +21,7 @@
 struct probe {
 	const struct host_address *address;
 	struct uplink *uplink;
-	const uint8_t *host_mac; /* source of the host's frames by that uplink */
+	const uint8_t *host_mac; /* source MAC of the host's frames on that uplink */
 	uint32_t len;
 	uint8_t frame[NEIGH_FRAME_ROOM];
 };
@@ -36,8 +36,8 @@ static uint32_t add_probes(const struct host *h, const struct host_address *a,
 			continue;
 		probes[n] = (struct probe){
 			.address = a, .uplink = u, .host_mac = u->bonded ? h->mac : u->mac};
-		/* A bond's member sends the probe from its own probe MAC: switches must learn the
-		 * host's MAC at the active member only. */
+		/* A bond's member sends the probe from its own probe MAC, because bridges must
+		 * learn the host's MAC at the active member only. */
 		probes[n].len = arp_nd_build(probes[n].frame, u->bonded ? u->probe_mac : u->mac,
 					     NULL, a->ip, NULL, a->vlan);
 		n++;
@@ -56,9 +56,8 @@ static uint32_t list_probes(const struct host *h, struct uplink_set *uplinks, st
 	return n;
 }
 
-/*
- * Is the frame, in the address's VLAN, from another host with the address? Sets owner to its MAC.
- */
+/* Whether the frame, which is in the address's VLAN, comes from another host that has the address.
+ * Sets owner to that host's MAC. */
 static bool shows_conflict(const struct probe *p, const uint8_t *frame, uint32_t len,
 			   uint8_t owner[ETHER_MAC_LEN])
 {
@@ -105,10 +104,8 @@ static int set_conflict_error(const struct probe *p, const uint8_t owner[ETHER_M
 	return -EADDRINUSE;
 }
 
-/*
- * Compares the uplink's received frames with all probed addresses of the uplink. -EADDRINUSE:
- * another host has one of them; `error` has a sentence.
- */
+/* Looks for conflicts of the uplink's probed addresses in the frames that the uplink has received.
+ * Returns -EADDRINUSE, and a sentence in `error`, if another host has one of the addresses. */
 static int check_uplink(struct uplink *u, const struct probe *probes, uint32_t n, uint64_t now,
 			char error[ADDRESS_CONFLICT_ERROR])
 {

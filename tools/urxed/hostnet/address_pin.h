@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Pinned addresses (--fdb ADDR[@VLAN]=MAC): an IP address that always has the same MAC address. The
- * switch drops frames of other stations that use the address, and neigh.c resolves it without a
+ * Pinned addresses (--fdb ADDR[@VLAN]=MAC): IP addresses whose MAC is fixed. The switch drops
+ * frames of other stations that use such an address, and neigh.c resolves the address without a
  * solicitation.
  */
 #ifndef URXE_URXED_HOSTNET_ADDRESS_PIN_H
@@ -26,17 +26,13 @@ struct address_pins {
 	uint32_t n;
 };
 
-/*
- * Parses "ADDR=MAC" or "ADDR@VLAN=MAC"; the VLAN must not be 0 or above 4094. -EINVAL: malformed,
- * or the address is a group's, or no station can have the MAC.
- */
+/* Parses "ADDR=MAC" or "ADDR@VLAN=MAC" with a VLAN from 1 to 4094. Returns 0; -EINVAL: the text is
+ * malformed, the address is a group's, or no station can have the MAC. */
 int address_pin_parse(const char *text, struct address_pin *pin);
-/* -EEXIST: the address has a MAC in that VLAN already; -ENOSPC. */
+/* Returns 0; -EEXIST: the address has a pin for that VLAN already; -ENOSPC: ADDRESS_PINS exist. */
 int address_pins_add(struct address_pins *pins, const struct address_pin *pin);
-/*
- * Returns the MAC of an address in a VLAN, by a pin for this VLAN, else by a pin for all VLANs.
- * NULL: the address is not pinned there.
- */
+/* Returns the MAC that is pinned to an address for this VLAN, else the one for all VLANs. NULL: the
+ * address is not pinned there. */
 const uint8_t *address_pins_find(const struct address_pins *pins, const uint8_t ip[16],
 				 uint16_t vlan);
 /*

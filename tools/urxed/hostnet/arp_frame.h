@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Parses and builds ARP frames for IPv4 over Ethernet (RFC 826). `sip` and `tip` hold IPv4
- * addresses as ::ffff:a.b.c.d. arp_nd.c handles and sends the frames.
- */
+/* Parses and builds ARP frames for IPv4 over Ethernet (RFC 826). `sip` and `tip` hold IPv4
+ * addresses as ::ffff:a.b.c.d. arp_nd.c calls this, and handles and sends the frames. */
 #ifndef URXE_URXED_HOSTNET_ARP_FRAME_H
 #define URXE_URXED_HOSTNET_ARP_FRAME_H
 
@@ -22,16 +20,14 @@ struct arp {
 
 bool arp_parse(struct arp *a, const uint8_t *frame, uint32_t len);
 /*
- * Reads the sender's addresses of an ARP packet as leniently as any receiver: of any operation, and
- * of hardware type 1 (Ethernet) or 6 (IEEE 802), as Linux and BSD do. `len` counts the bytes from
- * the hardware type on. False: the packet is too short, has another hardware type, or has other
- * types or lengths of addresses than IPv4 over Ethernet.
+ * Reads the sender's addresses of an ARP packet as leniently as any receiver: accepts each
+ * operation, and hardware types 1 (Ethernet) and 6 (IEEE 802), as Linux and BSD do. `len`: bytes
+ * from the hardware type on. Returns false if the packet is too short, or has another hardware
+ * type, another protocol than IPv4, or other address lengths.
  */
 bool arp_read_sender(const uint8_t *arp, uint32_t len, uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN]);
-/*
- * Writes an ARP frame of ARP_FRAME_LEN bytes with destination MAC tmac; NULL, of a request: to all
- * stations.
- */
+/* Writes an ARP frame of ARP_FRAME_LEN bytes with destination MAC tmac; for a request tmac may be
+ * NULL: to all stations. */
 void arp_build(uint8_t *frame, const struct arp *a, const uint8_t tmac[ETHER_MAC_LEN]);
 
 #endif

@@ -60,7 +60,8 @@ void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const
 
 /* --- Received frames */
 
-/* Sends the answer for address `local` to the station whose request came by this ingress. */
+/* Sends the answer for the host's address `local` to the station whose request came by this
+ * ingress. */
 static void send_answer(struct neigh *n, const struct neigh_ingress *ingress,
 			const struct host_address *local, uint8_t *frame, uint32_t len)
 {
@@ -72,10 +73,10 @@ static void send_answer(struct neigh *n, const struct neigh_ingress *ingress,
 }
 
 /*
- * Returns this host's address if the daemon must answer for it on that ingress, else NULL. The
- * kernel answers for its own addresses, but not to VMs, whose frames it does not receive. Nor does
- * it answer through a bond's member if the member's interface lacks the address. If the daemon and
- * the kernel both answer with one MAC, that does no harm.
+ * Returns this host's address `ip` if the daemon has to answer for it on that ingress, else NULL.
+ * The kernel answers for its own addresses, but not to VMs, whose frames it does not receive, nor
+ * through a bond's member whose interface lacks the address. If both the daemon and the kernel
+ * answer with the same MAC, that does no harm.
  */
 static const struct host_address *
 find_answerable(const struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16])
@@ -105,10 +106,8 @@ static void handle_arp(struct neigh *n, const struct neigh_ingress *ingress, con
 	send_answer(n, ingress, local, frame, ARP_FRAME_LEN);
 }
 
-/*
- * Linux's answer to a unicast solicitation has no MAC option. Then the source MAC of the frame
- * counts, but can only confirm the known MAC.
- */
+/* Linux's answer to a unicast solicitation has no MAC option. Then the frame's source MAC stands
+ * for the option, but this claim may only confirm the known MAC. */
 static void handle_advertisement(struct neigh *n, const struct neigh_ingress *ingress,
 				 const struct nd *m, const uint8_t *smac)
 {
@@ -129,7 +128,7 @@ static void handle_nd(struct neigh *n, const struct neigh_ingress *ingress, stru
 		handle_advertisement(n, ingress, m, smac);
 		return;
 	}
-	/* A unicast solicitation may omit the option (RFC 4861, 4.3). */
+	/* A unicast solicitation may omit the MAC option (RFC 4861, 4.3). */
 	if (!m->has_mac)
 		memcpy(m->smac, smac, ETHER_MAC_LEN);
 	else
@@ -140,7 +139,7 @@ static void handle_nd(struct neigh *n, const struct neigh_ingress *ingress, stru
 	send_answer(n, ingress, local, frame, ND_FRAME_LEN);
 }
 
-/* Longer than any ARP or ND frame. */
+/* Bytes; longer than any ARP or ND frame. */
 #define TAGGED_ROOM 1518
 
 /* A frame without its VLAN tag. */

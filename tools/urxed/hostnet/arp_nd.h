@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * ARP and ND frames of the daemon: answers those for this host's addresses, passes the claims in
- * received frames to neigh.c, and sends neigh.c's solicitations. neigh.h declares the entry for
- * received frames, neigh_input.
+ * Handles the daemon's ARP and ND frames: answers requests for this host's addresses, passes claims
+ * in received frames to neigh.c, and sends neigh.c's solicitations. Its entry for received frames,
+ * neigh_input, is in neigh.h.
  */
 #ifndef URXE_URXED_HOSTNET_ARP_ND_H
 #define URXE_URXED_HOSTNET_ARP_ND_H
@@ -12,21 +12,22 @@
 #include "urxed/hostnet/neigh.h"
 
 /*
- * Writes an ARP request or a neighbour solicitation for `ip`, with the tag of the VLAN, into a
- * buffer of NEIGH_FRAME_ROOM bytes; returns the length. `sip`: the host's address. If that is NULL,
- * or of another family than `ip` (that of a router, or of a RoCEv1 peer), an ARP request names the
- * sender 0.0.0.0, so that no host learns the address (RFC 5227, 2.1.1), and a solicitation comes
- * from the link-local address of `smac`. mac NULL: to all stations.
+ * Writes an ARP request or a neighbour solicitation for `ip`, with the VLAN's tag, into a buffer of
+ * NEIGH_FRAME_ROOM bytes; returns the length in bytes. mac: destination; NULL: all stations. `sip`:
+ * the host's address. If sip is NULL, or of another family than `ip` (which is then a router's, or
+ * a RoCEv1 peer's), no host must learn it. Then an ARP request names the sender 0.0.0.0 (RFC 5227,
+ * 2.1.1), and a solicitation comes from the link-local address of `smac`.
  */
 uint32_t arp_nd_build(uint8_t *frame, const uint8_t smac[ETHER_MAC_LEN], const uint8_t *sip,
 		      const uint8_t ip[16], const uint8_t *mac, uint16_t vlan);
 
-/* Solicits the address of an entry from the station with that MAC, or from all stations if NULL. */
+/* Solicits the address of an entry from the station with that MAC, or from all stations if mac is
+ * NULL. */
 void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac);
 
 /* --- neigh.c */
 
-/* The uplink and the VLAN from which a frame came. */
+/* The uplink and the VLAN by which a frame came. */
 struct neigh_ingress {
 	int uplink; /* index of the uplink; for a bond's member, that of the bond's first member */
 	int member; /* index of the bond's member by which the frame came; -1 = of no bond */
@@ -38,7 +39,8 @@ static inline bool neigh_is_vm(const struct neigh *n, int uplink)
 	return n->vm_mask >> uplink & 1;
 }
 
-/* What a claim (ARP or ND) may change in the entry of its address (RFC 4861, 7.2.5). */
+/* What a station's claim (in ARP or ND) may change in the entry of the claimed address (RFC 4861,
+ * 7.2.5). */
 enum neigh_claim {
 	NEIGH_CLAIM_CONFIRMS, /* only confirm the known MAC */
 	NEIGH_CLAIM_RESOLVES, /* also set the MAC of an entry that has none */

@@ -14,9 +14,9 @@
 #include "urxed/hostnet/nd_frame.h"
 
 #define PKEY_PARTITION 0x7fff
-#define PKEY_FULL      0x8000 /* full member */
+#define PKEY_FULL      0x8000 /* membership bit: full member (IBA 10.9.1.1) */
 
-/* FNV-1a, 64 bits, then a mix of high bits into low ones (the murmur3 finalizer). */
+/* FNV-1a, 64 bits; the murmur3 finalizer then mixes high bits into low ones. */
 static uint64_t fnv1a_hash(const void *data, size_t len)
 {
 	const uint8_t *p = data;
@@ -29,10 +29,8 @@ static uint64_t fnv1a_hash(const void *data, size_t len)
 	return h ^ h >> 33;
 }
 
-/*
- * A number that differs between users, network namespaces and indices, and stays the same until the
- * next boot.
- */
+/* Returns a number that differs between users, network namespaces and indices, and stays the same
+ * until the next boot. */
 static uint64_t host_hash(uint32_t index)
 {
 	struct {
@@ -44,7 +42,8 @@ static uint64_t host_hash(uint32_t index)
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0) {
-		/* Without a boot ID, the other members still differ between daemons. */
+		/* Without a boot ID the number survives a reboot, but still differs between
+		 * daemons. */
 		if (read(fd, seed.boot_id, sizeof(seed.boot_id)) < 0)
 			memset(seed.boot_id, 0, sizeof(seed.boot_id));
 		close(fd);
@@ -68,7 +67,8 @@ void host_init(struct host *h)
 	h->mtu = h->mtu_limit = HOST_MTU;
 	h->up = true;
 	h->rate = port_rate_default;
-	/* libibverbs reads the index of this interface; lo exists in each network namespace. */
+	/* lo, because it exists in each network namespace, and libibverbs reads the interface's
+	 * index. */
 	snprintf(h->ndev, sizeof(h->ndev), "lo");
 }
 
@@ -87,7 +87,8 @@ static bool is_same_address(const struct host_address *a, const struct host_addr
 	return !memcmp(a->ip, b->ip, sizeof(a->ip)) && a->vlan == b->vlan;
 }
 
-/* Returns the entry that the address has or had; NULL: none, or another address took it. */
+/* Returns the entry that the address has, or had last; NULL: it never had one, or another address
+ * has taken it. */
 static struct host_address *find_index(struct host *h, const struct host_address *a)
 {
 	struct host_address *at;
@@ -105,10 +106,8 @@ static struct host_address *find_address(struct host *h, const struct host_addre
 	return at && at->valid ? at : NULL;
 }
 
-/*
- * Returns the free entry that this address had before, else the entry free for the longest time;
- * NULL: none is free.
- */
+/* Returns the free entry that this address had before; else the entry that has been free for
+ * longest; NULL: none is free. */
 static struct host_address *choose_index(struct host *h, const struct host_address *a)
 {
 	struct host_address *best = find_index(h, a), *at;
@@ -158,10 +157,8 @@ static void set_given(struct host_address *at, uint8_t prefix_len, int uplink)
 	at->given_uplink = uplink;
 }
 
-/*
- * Clears `kernel` of each address that the kernel has removed. The host keeps such an address only
- * if --address names it, as given there.
- */
+/* Clears `kernel` of each address that the kernel has removed. The host keeps such an address only
+ * if --address names it, with the prefix length and uplink given there. */
 static void drop_lost_addresses(struct host *h, const struct host_address *list, uint32_t n)
 {
 	struct host_address *at;
@@ -196,7 +193,7 @@ static bool is_listed_before(const struct host_address *list, uint32_t i)
 	return j < i;
 }
 
-/* Adds or updates an address that the kernel has. False: the table has no room for it. */
+/* Adds or updates an address that the kernel has. Returns false if the table has no room for it. */
 static bool set_kernel_address(struct host *h, struct host_address a)
 {
 	struct host_address *at = find_address(h, &a);
@@ -216,7 +213,8 @@ uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *li
 	uint32_t i, refused = 0;
 
 	drop_lost_addresses(h, list, n);
-	/* New addresses come last, so that they take no index of another one on the list. */
+	/* New addresses come after known ones, so that they take no index that a known address of
+	 * the list had. */
 	for (i = 0; i < n; i++)
 		if (!is_listed_before(list, i) && find_index(h, &list[i]))
 			set_kernel_address(h, list[i]);
@@ -234,7 +232,7 @@ int host_add_link_local(struct host *h, int uplink)
 	return find_address(h, &a) ? 0 : add_address(h, &a);
 }
 
-/* RFC 3927: 169.254.1.0 to 169.254.254.255 */
+/* Adds an address from 169.254.1.0 to 169.254.254.255 (RFC 3927). */
 static int add_v4_link_local(struct host *h)
 {
 	uint8_t v4[4] = {169, 254, (uint8_t)(1 + h->mac[4] % 254), h->mac[5]};
@@ -244,7 +242,8 @@ static int add_v4_link_local(struct host *h)
 	return add_address(h, &a);
 }
 
-/* RFC 4193: fd, a global ID of 40 bits, subnet 0; then the ID of the link-local address */
+/* Adds an address of RFC 4193: fd, a global ID of 40 bits, subnet 0, and the interface ID of the
+ * link-local address. */
 static int add_ula(struct host *h)
 {
 	struct host_address a = {.prefix_len = 64, .uplink = HOST_NO_UPLINK};
@@ -265,7 +264,7 @@ int host_add_generated(struct host *h)
 	return rc ? rc : add_ula(h);
 }
 
-/* Parses "@1" to "@4094", or nothing. False: another text. */
+/* Parses "@1" to "@4094", or an empty text. Returns false for another text. */
 static bool parse_address_vlan(const char *text, uint16_t *vlan)
 {
 	if (!*text)
@@ -276,7 +275,8 @@ static bool parse_address_vlan(const char *text, uint16_t *vlan)
 	return text && !*text && *vlan;
 }
 
-/* True: neither multicast, broadcast, loopback, unspecified nor of 0.0.0.0/8. */
+/* Returns true if the address is neither multicast, broadcast, loopback, unspecified nor in
+ * 0.0.0.0/8. */
 static bool is_station_address(const uint8_t ip[16])
 {
 	static const uint8_t zero[15];

@@ -16,7 +16,8 @@
 #define FLAG_SOLICITED 0x40
 #define FLAG_OVERRIDE  0x20
 
-/* A type of message: the bytes before its options, and the option with the claimed MAC. */
+/* A type of ND message: the number of bytes before its options, and the option with the claimed
+ * MAC. */
 struct message_type {
 	uint8_t len;
 	uint8_t option;
@@ -41,10 +42,8 @@ static uint32_t sum16(uint32_t sum, const uint8_t *p, uint32_t len)
 	return len ? sum + ((uint32_t)*p << 8) : sum;
 }
 
-/*
- * Returns the checksum of the pseudo-header and the message (RFC 8200, 8.1); 0 = the message has
- * the right one.
- */
+/* Returns the checksum of the pseudo-header and the message, with its checksum field (RFC 8200,
+ * 8.1); 0 = that field is right. */
 static uint16_t icmpv6_checksum(const uint8_t *ip, uint32_t len)
 {
 	uint32_t sum = sum16(len + PROTO_ICMPV6, ip + 8, 32);
@@ -61,8 +60,7 @@ static bool is_unspecified(const uint8_t ip[16])
 }
 
 /*
- * Compares the prefix only: the last three bytes of a solicited-node group are those of the
- * address.
+ * Compares only the prefix: the last three bytes of a solicited-node group are those of an address.
  */
 static bool is_solicited_node(const uint8_t ip[16])
 {
@@ -70,8 +68,9 @@ static bool is_solicited_node(const uint8_t ip[16])
 }
 
 /*
- * True: the destination conforms to RFC 4861, 7.1. A solicitation from a host that has no address
- * yet must go to a solicited-node group. The answer to a solicitation must go to no group.
+ * Returns true if the destination conforms to RFC 4861, 7.1. A solicitation from a host that has no
+ * address yet must go to a solicited-node group, and an advertisement that answers a solicitation
+ * must go to no group.
  */
 static bool is_destination_valid(const struct nd *m, const uint8_t dip[16], uint8_t flags)
 {
@@ -80,10 +79,8 @@ static bool is_destination_valid(const struct nd *m, const uint8_t dip[16], uint
 	return dip[0] != 0xff || !(flags & FLAG_SOLICITED);
 }
 
-/*
- * Receivers differ in which of several link-layer addresses they learn, so two that differ are an
- * error. False: the option is no MAC, or names another MAC than an earlier option.
- */
+/* Returns false if the option has no MAC, or another MAC than an earlier option. Two different MACs
+ * are an error, because receivers differ in which of them they learn. */
 static bool take_mac(struct nd_claim *claim, const uint8_t *opt, uint32_t len)
 {
 	if (len != OPTION_LEN || (claim->has_mac && !ether_same(claim->mac, opt + 2)))
@@ -93,10 +90,8 @@ static bool take_mac(struct nd_claim *claim, const uint8_t *opt, uint32_t len)
 	return true;
 }
 
-/*
- * `no_source`: the packet has no IPv6 source address, so it must not name the source's MAC. False:
- * an option is truncated, has length 0, or is a wrong link-layer address.
- */
+/* `no_source`: the packet has no IPv6 source address, so it must not name the source's MAC. Returns
+ * false if an option is truncated, has length 0, or is a wrong link-layer address option. */
 static bool parse_options(struct nd_claim *claim, uint8_t wanted, bool no_source,
 			  const uint8_t *opt, uint32_t left)
 {
@@ -120,10 +115,8 @@ bool nd_is_type(uint8_t type)
 	return type >= ROUTER_SOLICITATION && type <= REDIRECT;
 }
 
-/*
- * Returns the length of the packet's message of neighbour discovery; 0: it has none, or fails a
- * check that is the same for all types.
- */
+/* Returns the length of the packet's ND message; 0: it has none, or fails one of the checks that
+ * all types share. */
 static uint32_t message_len(const uint8_t *ip, uint32_t len)
 {
 	const uint8_t *icmp = ip + IPV6_HDR_LEN;
@@ -152,7 +145,8 @@ bool nd_read_claim(struct nd_claim *claim, const uint8_t *ip, uint32_t len)
 	if (!parse_options(claim, type->option, is_unspecified(ip + 8), icmp + type->len,
 			   icmp_len - type->len))
 		return false;
-	/* A redirect that names no MAC tells nothing of the target. */
+	/* A redirect that names no MAC claims nothing for the target, so its claim is that of the
+	 * source. */
 	of_target = type->option == OPTION_TARGET && (icmp[0] != REDIRECT || claim->has_mac);
 	memcpy(claim->ip, of_target ? icmp + 8 : ip + 8, 16);
 	return type->len != ICMP_LEN || icmp[8] != 0xff;
@@ -238,10 +232,8 @@ void nd_build_advertisement(uint8_t *frame, const struct nd *to, const uint8_t m
 {
 	static const uint8_t all_nodes_mac[ETHER_MAC_LEN] = {0x33, 0x33, 0, 0, 0, 1};
 
-	/*
-	 * A host that probes for duplicates has no address yet: answer to all nodes (RFC
-	 * 4861, 7.2.4).
-	 */
+	/* Answers a host that probes for duplicates by an advertisement to all nodes, because the
+	 * host has no address yet (RFC 4861, 7.2.4). */
 	if (is_unspecified(to->sip))
 		build_frame(frame, all_nodes_mac, mac, to->target, all_nodes, ADVERTISEMENT,
 			    FLAG_OVERRIDE, to->target);

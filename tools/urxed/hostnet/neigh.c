@@ -75,10 +75,8 @@ static void lose_waiters(struct neigh *n, struct neigh_waiter_list *list)
 	}
 }
 
-/*
- * Frees an entry for a new one. Leaves the answers to the entry's waiters to neigh_tick, because
- * the callers of make_entry expect no callback.
- */
+/* Frees an entry to make room for a new one. Its waiters get their answer from neigh_tick, because
+ * the callers of make_entry expect no callback. */
 static void displace_entry(struct neigh *n, struct neigh_entry *e)
 {
 	n->counters[NEIGH_COUNT_DISPLACED] += e->state == NEIGH_INCOMPLETE;
@@ -87,7 +85,7 @@ static void displace_entry(struct neigh *n, struct neigh_entry *e)
 	neigh_table_free(&n->table, e);
 }
 
-/* Returns a new entry; NULL: it cannot displace an older one. */
+/* Returns a new entry; NULL: it may displace no older one. */
 static struct neigh_entry *make_entry(struct neigh *n, const struct neigh_key *key, uid_t user,
 				      enum neigh_state state)
 {
@@ -102,10 +100,8 @@ static struct neigh_entry *make_entry(struct neigh *n, const struct neigh_key *k
 	return e;
 }
 
-/*
- * Records the router's MAC for a destination behind the router. So neigh_knows recognises frames of
- * that destination, which arrive with the router's MAC.
- */
+/* Records the router's MAC for a destination behind the router, so that neigh_knows recognises
+ * frames of that destination, which arrive with the router's MAC. */
 static void note_routed_peer(struct neigh *n, const struct neigh_waiter *w, const uint8_t *mac)
 {
 	struct neigh_key key = {.vlan = w->vlan, .uplink = w->uplink, .resolver = NEIGH_BY_KERNEL};
@@ -153,10 +149,8 @@ static void move_waiters(struct neigh_waiter_list *from, struct neigh_waiter_lis
 	LIST_INIT(from);
 }
 
-/*
- * Takes the waiters from the entry first: each answer may make an entry of a peer behind the router
- * (note_routed_peer), which may displace this one.
- */
+/* Takes all waiters from the entry before it answers them: each answer may make an entry of a peer
+ * behind the router (note_routed_peer), which may displace this entry. */
 static void answer_all(struct neigh *n, struct neigh_entry *e, const uint8_t *mac)
 {
 	struct neigh_waiter_list waiters, persistent;
@@ -174,7 +168,8 @@ static void drop_entry(struct neigh *n, struct neigh_entry *e, int status)
 	neigh_table_free(&n->table, e);
 }
 
-/* Handles a neighbour that has not answered. The entry stays while it has persistent waiters. */
+/* Handles a neighbour that has not answered: waiters get -EHOSTUNREACH. The entry stays if it has
+ * persistent waiters. */
 static void fail_entry(struct neigh *n, struct neigh_entry *e)
 {
 	answer_waiters(n, &e->waiters, -EHOSTUNREACH, NULL);
@@ -226,10 +221,8 @@ static void note_claim(struct neigh_entry *e, const uint8_t *mac, int port)
 	e->claimed_port = port;
 }
 
-/*
- * Handles a confirmation of the known MAC: ends the probes, refutes another station's claim, and
- * begins the entry's life (NEIGH_LIFE_NS) anew.
- */
+/* Handles a confirmation of the known MAC: ends the probes, rejects another station's claim, and
+ * begins the entry's life (NEIGH_LIFE_NS) anew. */
 static void confirm_entry(struct neigh *n, struct neigh_entry *e, int port)
 {
 	if (e->contested) {
@@ -240,10 +233,8 @@ static void confirm_entry(struct neigh *n, struct neigh_entry *e, int port)
 	enter_reachable(n, e, e->mac, port);
 }
 
-/*
- * Handles another station's claim of a known neighbour's address. A claim from the neighbour's port
- * replaces a claim from another port.
- */
+/* Handles another station's claim of a known neighbour's address. If the claim comes from the
+ * neighbour's port, it replaces an earlier claim from another port. */
 static void contest_entry(struct neigh *n, struct neigh_entry *e, const uint8_t *mac, int port)
 {
 	if (e->state == NEIGH_PROBING) {
@@ -274,10 +265,8 @@ static void enter_incomplete(struct neigh *n, struct neigh_entry *e)
 	send_solicitation(n, e);
 }
 
-/*
- * Handles a known MAC that has left all probes unanswered: accepts the claimed MAC, if any, else
- * solicits all stations.
- */
+/* Handles a neighbour that has left all probes of its MAC unanswered: accepts the MAC that another
+ * station has claimed; without a claim, solicits all stations. */
 static void give_up_known_mac(struct neigh *n, struct neigh_entry *e)
 {
 	if (e->contested) {
@@ -316,14 +305,14 @@ void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, con
 	if (!ether_is_station(mac) || ether_same(mac, n->host->mac) ||
 	    !address_pins_allow(&n->pins, ip, ingress->vlan, mac))
 		return;
-	/* Learn only addresses that this host solicits, so that claims cannot fill the table. */
+	/*
+	 * Claims only change entries, which this host has made, so that they cannot fill the table.
+	 */
 	while ((e = neigh_table_next(&n->table, ip, ingress->vlan, e))) {
 		if (ingress->uplink != e->key.uplink && !neigh_is_vm(n, ingress->uplink))
 			continue;
-		/*
-		 * The kernel resolves this entry's address: only the answer of the probed station
-		 * counts here.
-		 */
+		/* The kernel resolves this entry's address, so a claim counts only if it comes from
+		 * the probed station. */
 		if (e->key.resolver == NEIGH_BY_DAEMON)
 			learn_claim_of_entry(n, e, ingress, mac, claim);
 		else if (e->state == NEIGH_PROBING && ether_same(e->mac, mac))
@@ -333,7 +322,7 @@ void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, con
 
 /* --- Resolution */
 
-/* RFC 1112, 6.4 and RFC 2464, 7 */
+/* As RFC 1112, 6.4 and RFC 2464, 7 say. */
 static void multicast_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN])
 {
 	if (ip_is_v4(ip)) {
@@ -349,19 +338,15 @@ static bool is_multicast(const uint8_t ip[16])
 	return ip[0] == 0xff || (ip_is_v4(ip) && ip[12] >> 4 == 0xe);
 }
 
-/*
- * True: the host's address may have neighbours. With virtual machines all addresses have, also
- * those without an uplink.
- */
+/* Returns true if the host's address may have neighbours. If virtual machines have ports, each
+ * address may, even one without an uplink. */
 static bool is_on_link(const struct neigh *n, const struct host_address *a)
 {
 	return a->uplink >= 0 || n->vm_mask;
 }
 
-/*
- * Returns this host's address in dgid's subnet: the sender's GID if possible, else any in its VLAN.
- * NULL: the host has none, so dgid is not on-link.
- */
+/* Returns this host's address in dgid's subnet: the sender's own if it is there, else any other in
+ * the same VLAN. NULL: there is none, so dgid is not on-link. */
 static const struct host_address *
 choose_source(const struct neigh *n, const struct host_address *own, const uint8_t dgid[16])
 {
@@ -389,7 +374,7 @@ static struct neigh_key waiter_key(const struct neigh_waiter *w)
 }
 
 /*
- * Resolves w->ip by ARP or ND on the link of this host's address `from`. Returns as neigh_resolve.
+ * Resolves w->ip by ARP or ND, on the link of this host's address `from`. Returns as neigh_resolve.
  */
 static int resolve_on_link(struct neigh *n, const struct host_address *from, struct neigh_waiter *w,
 			   struct vnic_next_hop *hop)
@@ -412,21 +397,22 @@ static int resolve_on_link(struct neigh *n, const struct host_address *from, str
 		e->from = *from;
 		enter_incomplete(n, e);
 	} else if (e->state == NEIGH_REACHABLE) {
-		/* Probe the last known station before all others (RFC 4861, 7.3.3). */
+		/* Probes the last known station before it solicits all others (RFC 4861, 7.3.3). */
 		neigh_table_use(&n->table, e, n->now);
 		enter_probing(n, e);
 	} else if (e->state == NEIGH_INCOMPLETE && LIST_EMPTY(&e->waiters)) {
-		/* Persistent waiters may have used up the tries: w gets all tries. */
+		/* Persistent waiters may have used up tries, but w gets the full number. */
 		e->tries = 0;
 	}
 	return start_waiting(n, e, w);
 }
 
 /*
- * The kernel believes any station's claim. So before neigh.c accepts another MAC from the kernel,
- * it probes the station with the known MAC. It accepts a permanent MAC without a probe, because no
- * claim replaces such a MAC in the kernel. The MAC that the probes ask for is no news:
- * the kernel's entry may be old, so only the station itself ends the probes. Those who wait get it.
+ * Handles a MAC from the kernel, which believes any station's claim. So if the MAC differs from the
+ * known one, neigh.c first probes the station with the known MAC. A permanent MAC needs no probe,
+ * because no claim replaces it in the kernel. If the kernel names the MAC that neigh.c is probing,
+ * the waiters get that MAC, but the probes go on: the kernel's entry may be old, so only the
+ * station's own answer ends them.
  */
 static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8_t *mac,
 			     bool permanent)
@@ -444,9 +430,9 @@ static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8
 }
 
 /*
- * Handles the kernel's MAC of w->ip, hop->mac. Returns 0 with the MAC to use in hop->mac, or
- * -EINPROGRESS: the kernel has another MAC than before, and w waits while neigh.c probes the
- * station with the MAC known before. Also errors of start_waiting.
+ * Handles the kernel's MAC of w->ip, hop->mac. Returns 0 with the MAC to use in hop->mac. Returns
+ * -EINPROGRESS if the kernel's MAC differs from the known one: w then waits while neigh.c probes
+ * the station with the known MAC. Also returns errors of start_waiting.
  */
 static int learn_kernel_answer(struct neigh *n, const struct host_address *from,
 			       struct neigh_waiter *w, struct vnic_next_hop *hop)
@@ -483,16 +469,14 @@ static int await_kernel(struct neigh *n, const struct host_address *from, struct
 		neigh_table_set_state(&n->table, e, NEIGH_INCOMPLETE);
 	}
 	e->from = *from;
-	/* The timer of an entry in NEIGH_PROBING is that of its probes. */
+	/* In NEIGH_PROBING the timer of the entry is that of the probes. */
 	if (e->state == NEIGH_INCOMPLETE && LIST_EMPTY(&e->waiters))
 		set_due(n, e, n->now + ROUTE_TIMEOUT_NS);
 	return start_waiting(n, e, w);
 }
 
-/*
- * Whether neigh.c resolves on-link addresses itself: the kernel cannot reach virtual machines, and
- * knows nothing of a bond.
- */
+/* Whether neigh.c itself resolves on-link addresses of the kernel, because the kernel cannot reach
+ * virtual machines, and knows nothing of a bond. */
 static bool resolves_on_link(const struct neigh *n)
 {
 	return n->vm_mask || n->bond_mask;
@@ -513,7 +497,8 @@ static int resolve_by_kernel(struct neigh *n, const struct host_address *own, bo
 		note_routed_peer(n, w, pinned);
 		return 0;
 	}
-	/* On-link by the kernel's route, not by the prefix of an address (DHCPv6). */
+	/* The destination is on-link by the kernel's route, though not by the prefix of an address
+	 * (as with DHCPv6). */
 	if (resolves_on_link(n) && !memcmp(w->ip, w->dgid, sizeof(w->ip))) {
 		w->ifindex = 0;
 		return resolve_on_link(n, own, w, hop);
@@ -524,9 +509,8 @@ static int resolve_by_kernel(struct neigh *n, const struct host_address *own, bo
 	return rc ?: learn_kernel_answer(n, own, w, hop);
 }
 
-/*
- * Resolves a pinned on-link address without a solicitation. False: the destination is not pinned.
- */
+/* Resolves a pinned on-link address without a solicitation. Returns false if the destination is not
+ * pinned. */
 static bool resolve_pinned(const struct neigh *n, const struct neigh_waiter *w,
 			   struct vnic_next_hop *hop)
 {
@@ -610,10 +594,8 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
 	return false;
 }
 
-/*
- * Has the neighbour this MAC, at an uplink of `ports`? Leaves out peers behind a router, whose MAC
- * is that of the router's own entry.
- */
+/* Whether the neighbour has this MAC, at an uplink of `ports`. False for a peer behind a router:
+ * the MAC is the router's, which has an entry of its own. */
 static bool is_station(const struct neigh_entry *e, uint32_t ports,
 		       const uint8_t mac[ETHER_MAC_LEN])
 {
@@ -643,7 +625,8 @@ bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire, uint32_t un
 		if (has_left(e, now))
 			continue;
 		found = true;
-		/* Not `due`: the kernel's entries begin their life anew without an answer. */
+		/* Compares answered_at, not `due`, because the kernel's answers set `due` anew
+		 * without an answer of the neighbour. */
 		if (e->state == NEIGH_REACHABLE && now >= e->answered_at + NEIGH_QUIET_NS)
 			enter_probing(n, e);
 	}
@@ -659,7 +642,8 @@ static bool has_source(const struct neigh *n, const struct neigh_waiter *w)
 	return own && own->vlan == w->vlan && !memcmp(own->ip, w->sgid, sizeof(own->ip));
 }
 
-/* Returns the source of a request that waits for the entry, on the entry's uplink; NULL: none. */
+/* Returns the source address, on the entry's uplink, of a request that waits for the entry; NULL:
+ * none. */
 static const struct host_address *find_waiting_source(const struct neigh *n,
 						      const struct neigh_entry *e,
 						      const struct neigh_waiter_list *list)
@@ -676,10 +660,8 @@ static const struct host_address *find_waiting_source(const struct neigh *n,
 	return NULL;
 }
 
-/*
- * Checks the address from which the entry asks. If the host no longer has it, the source of another
- * request takes its place. False: there is none.
- */
+/* Checks the source address of the entry's solicitations. If the host no longer has it, takes that
+ * of another waiting request. Returns false if there is none. */
 static bool keep_source(const struct neigh *n, struct neigh_entry *e)
 {
 	const struct host_address *now = host_find_in_vlan(n->host, e->from.ip, e->from.vlan);
@@ -694,7 +676,9 @@ static bool keep_source(const struct neigh *n, struct neigh_entry *e)
 	return now;
 }
 
-/* Ends the requests whose source is gone, though other requests wait for the same next hop. */
+/*
+ * Ends the requests whose source address is gone, while others go on waiting for the same next hop.
+ */
 static void end_waiters_without_source(struct neigh *n, struct neigh_waiter_list *list)
 {
 	struct neigh_waiter *w = LIST_FIRST(list);
@@ -705,7 +689,7 @@ static void end_waiters_without_source(struct neigh *n, struct neigh_waiter_list
 			continue;
 		}
 		answer_waiter(n, w, -ENETUNREACH, NULL);
-		/* The callback may have changed the list. */
+		/* Starts anew, because the callback may have changed the list. */
 		w = LIST_FIRST(list);
 	}
 }
@@ -715,7 +699,8 @@ void neigh_host_changed(struct neigh *n)
 	struct neigh_entry *e;
 
 	for (e = n->table.entries; e < n->table.entries + NEIGH_ENTRIES; e++) {
-		/* Entries of peers behind a router have no address of the host in `from`. */
+		/* Entries of peers behind a router are never solicited, so they have no address of
+		 * the host in `from`. */
 		if (e->state == NEIGH_FREE || !e->from.valid)
 			continue;
 		if (!keep_source(n, e)) {
@@ -740,7 +725,8 @@ static void ask_again(struct neigh *n, struct neigh_entry *e)
 	}
 }
 
-/* Handles the end of a question. The kernel may have told of its answer before the question. */
+/* Handles the end of a resolution without an answer. First reads the kernel's table, because the
+ * kernel may have reported its answer before this resolution began. */
 static void give_up_solicited(struct neigh *n, struct neigh_entry *e)
 {
 	route_complete_entry(n->route, e);
@@ -783,7 +769,8 @@ uint64_t neigh_tick(struct neigh *n, uint64_t now)
 	n->now = now;
 	while ((w = LIST_FIRST(&n->lost)))
 		answer_waiter(n, w, -EHOSTUNREACH, NULL);
-	/* The main loop calls this once per frame under low load: skip the table if possible. */
+	/* Under low load the main loop calls this once per frame, so it avoids the search of the
+	 * table. */
 	if (now < n->next_due)
 		return n->next_due;
 	n->next_due = UINT64_MAX;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Resolves destination GIDs to MACs by ARP (RFC 826) and ND (RFC 4861). Sessions, the CM and the
- * switch call it; it performs no I/O itself. arp_nd.c answers ARP and ND for this host's
+ * switch call this; it performs no I/O itself. arp_nd.c answers ARP and ND for this host's
  * addresses.
  *
- * For a source address that the kernel has too, the kernel's routes and neighbours decide
- * (route.h). From other source addresses only on-link destinations are reachable.
+ * If the kernel has the source address, too, the kernel's routes and neighbours decide (route.h).
+ * From other source addresses only on-link destinations are reachable.
  *
  * Any station on a link can claim any address. So a claim replaces a known MAC only after the
- * station with that MAC has left all probes unanswered (0.3 s). --fdb, or a permanent entry of
- * the kernel, can pin the MAC of an address.
+ * station with the known MAC has left all probes unanswered (0.3 s). --fdb, or a permanent entry of
+ * the kernel, pins the MAC of an address.
  */
 #ifndef URXE_URXED_HOSTNET_NEIGH_H
 #define URXE_URXED_HOSTNET_NEIGH_H
@@ -24,12 +24,13 @@
 #define NEIGH_TRIES    3
 #define NEIGH_TRY_NS   1000000000ull /* RETRANS_TIMER (RFC 4861, 10) */
 #define NEIGH_PROBES   3
-#define NEIGH_PROBE_NS 100000000ull  /* between probes of the known MAC */
-#define NEIGH_QUIET_NS 1000000000ull /* after a refuted claim, further claims are ignored */
-/* If a MAC was confirmed so long ago, the next use of the entry solicits the neighbour again. */
+#define NEIGH_PROBE_NS 100000000ull  /* between two probes of the known MAC */
+#define NEIGH_QUIET_NS 1000000000ull /* after a rejected claim, neigh.c ignores further claims */
+/* If a MAC was confirmed this long ago, the next use of the entry makes neigh.c solicit the
+ * neighbour again. */
 #define NEIGH_LIFE_NS     60000000000ull
 #define NEIGH_FRAME_ROOM  128  /* bytes, at least the length of each frame sent here */
-#define NEIGH_WAITERS_MAX 4096 /* of all users; a user has a quota (quota.h) */
+#define NEIGH_WAITERS_MAX 4096 /* of all users; each user has a quota (quota.h) */
 
 /* X(identifier, printed name, meaning) */
 #define NEIGH_COUNTER_LIST(X)                                                                  \
@@ -43,36 +44,36 @@
 enum neigh_counter { NEIGH_COUNTER_LIST(NEIGH_COUNTER_ENUM) NEIGH_COUNTER_COUNT };
 const char *neigh_counter_name(enum neigh_counter counter);
 
-/* The module that receives the answer. */
+/* The module to which the answer goes. */
 enum neigh_asker { NEIGH_FOR_SESSION, NEIGH_FOR_GSI, NEIGH_FOR_CMA };
 
-/* A pending request for a next hop. The caller keeps it in place until the answer or the cancel. */
+/*
+ * A pending request for a next hop. The caller keeps it in place until it is answered or cancelled.
+ */
 struct neigh_waiter {
 	LIST_ENTRY(neigh_waiter) link;
 	bool waits;
-	bool persistent; /* neigh_resolve_persistently */
+	bool persistent; /* made by neigh_resolve_persistently */
 	uint8_t asker;   /* enum neigh_asker; the caller sets it after -EINPROGRESS */
 	uid_t user;
-	uint8_t sgid_index; /* GID table entry of the source, this host's address sgid */
+	uint8_t sgid_index; /* index in the GID table of the source, this host's address sgid */
 	uint8_t sgid[16];
-	uint8_t dgid[16];  /* the destination */
+	uint8_t dgid[16];  /* GID of the destination */
 	uint16_t vlan;     /* of source and destination */
-	int uplink;        /* of the host's address from which the next hop is resolved */
+	int uplink;        /* the uplink on which the next hop is resolved */
 	uint8_t ip[16];    /* of the next hop */
 	uint8_t hop_limit; /* of the kernel's route to the destination */
-	int ifindex;       /* interface on which the kernel resolves; 0 = neigh.c resolves */
-	bool permanent;    /* the kernel never checks its MAC of the next hop: NUD_PERMANENT or
+	int ifindex;       /* interface on which the kernel resolves it; 0 = neigh.c resolves it */
+	bool permanent;    /* the kernel never checks the next hop's MAC: NUD_PERMANENT or
 			      NUD_NOARP */
 };
 
 struct neigh_ops {
 	void (*send)(void *ctx, int uplink, const uint8_t *frame, uint32_t len);
-	/* Returns the source MAC of ARP and ND frames on an uplink. */
+	/* Returns the source MAC for ARP and ND frames on an uplink. */
 	const uint8_t *(*mac)(void *ctx, int uplink);
-	/*
-	 * Gets the result of a resolution: status 0, or -EHOSTUNREACH or -ENETUNREACH with hop
-	 * NULL.
-	 */
+	/* Gets the result of a resolution: status 0 and the next hop; or -EHOSTUNREACH or
+	 * -ENETUNREACH, and hop is NULL. */
 	void (*answer)(void *ctx, struct neigh_waiter *w, int status,
 		       const struct vnic_next_hop *hop);
 	/*
@@ -88,23 +89,23 @@ struct neigh {
 	const struct host *host;
 	struct route *route; /* the kernel's routes; NULL = no uplink is a kernel interface */
 	/*
-	 * Bit mask of the uplinks that are virtual machines. The kernel cannot reach these, so with
-	 * any of them neigh.c resolves all on-link addresses, also those that only a route says to
-	 * be on-link.
+	 * Bit mask of the ports of virtual machines. The kernel cannot reach machines. So while
+	 * there are any, neigh.c resolves all on-link addresses, even those that only a route of
+	 * the kernel makes on-link.
 	 */
 	uint32_t vm_mask;
 	/*
-	 * Bit mask of the uplinks that are a bond's members. Here they are one port, that of the
-	 * first member. The kernel does not know of the bond, so neigh.c resolves all on-link
-	 * addresses, and answers for all addresses of the host.
+	 * Bit mask of the uplinks that are members of a bond. neigh.c sees them as one port, that
+	 * of the first member. The kernel does not know of the bond, so neigh.c resolves all
+	 * on-link addresses, and answers for all addresses of the host.
 	 */
 	uint32_t bond_mask;
 	const struct neigh_ops *ops;
 	void *ctx;
-	uint64_t now;               /* ns; of the last call */
-	uint64_t next_due;          /* ns; no entry is due before */
-	struct user_counts waiting; /* waiters of each user */
-	/* Waiters of displaced entries; neigh_tick answers them: -EHOSTUNREACH. */
+	uint64_t now;               /* time of the last call, ns */
+	uint64_t next_due;          /* before this time, no entry is due, ns */
+	struct user_counts waiting; /* number of waiters of each user */
+	/* Waiters of displaced entries, which neigh_tick will answer with -EHOSTUNREACH. */
 	struct neigh_waiter_list lost;
 	struct address_pins pins;
 	uint64_t counters[NEIGH_COUNTER_COUNT];
@@ -112,73 +113,70 @@ struct neigh {
 };
 
 void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops *ops, void *ctx);
-/* Call after the answer or cancel of all waiters. Accepts a zeroed structure. */
+/* Call it when all waiters have been answered or cancelled. Accepts a zeroed structure. */
 void neigh_fini(struct neigh *n);
 
 /*
- * Finds the next hop from GID sgid_index to dgid for a user or NEIGH_PEERS. 0: *hop has the MAC.
- * -EINPROGRESS: ops->answer will be called with w after this call. -ENETUNREACH, -EHOSTUNREACH: no
- * next hop exists, or no entry of the table may be replaced; -EINVAL: the GID entry is empty;
- * -ENOSPC: the user's quota of waiters is used up; -ENOMEM.
+ * Finds the next hop from GID sgid_index to dgid, on behalf of a user or of NEIGH_PEERS. Returns 0
+ * with the MAC in *hop, or -EINPROGRESS: ops->answer will be called with w after this call.
+ * -ENETUNREACH: no next hop exists.
+ * -EHOSTUNREACH: the kernel refuses, or the new entry of the table may displace no other.
+ * -EINVAL: the GID table's entry is empty.
+ * -ENOSPC: the user's quota of waiters is used up; or -ENOMEM.
  */
 int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 		  const uint8_t dgid[16], struct neigh_waiter *w, struct vnic_next_hop *hop);
 /*
- * As neigh_resolve, but a silent next hop does not end the request: neigh.c, or the kernel on its
- * behalf, solicits the next hop until the next hop answers or the caller calls neigh_cancel. The
- * answer -EHOSTUNREACH means that other requests have displaced this one, -ENETUNREACH that the
- * host's address is gone (neigh_host_changed).
+ * As neigh_resolve, but the request does not end if the next hop is silent: neigh.c, or the kernel
+ * on its behalf, solicits the next hop until it answers or the caller calls neigh_cancel.
+ * -EHOSTUNREACH as answer means that other requests have displaced this one, and -ENETUNREACH that
+ * the host's address is gone (neigh_host_changed).
  */
 int neigh_resolve_persistently(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 			       const uint8_t dgid[16], struct neigh_waiter *w,
 			       struct vnic_next_hop *hop);
 
-/*
- * Call after a change of the host's addresses. Requests from removed addresses end with
- * -ENETUNREACH.
- */
+/* Call it after a change of the host's addresses. It ends requests from removed addresses with
+ * -ENETUNREACH. */
 void neigh_host_changed(struct neigh *n);
 /* Cancels w; does nothing if w does not wait. */
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 
-/* Learns from and answers an ARP or ND frame from an uplink; ignores other frames. In
- * arp_nd.c.
- */
+/* Learns from an ARP or ND frame of an uplink, and answers it; ignores other frames. It is in
+ * arp_nd.c. */
 void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len);
 
-/*
- * Sends due solicitations and probes, and ends timed-out requests; returns the next deadline,
- * UINT64_MAX = none.
- */
+/* Sends due solicitations and probes, and ends requests that have timed out; returns the next
+ * deadline in ns, UINT64_MAX = none. */
 uint64_t neigh_tick(struct neigh *n, uint64_t now);
-/* Returns the next deadline; neigh_resolve may have made it earlier. */
+/*
+ * Returns the next deadline, ns; neigh_resolve may have made it earlier than neigh_tick returned.
+ */
 uint64_t neigh_deadline(const struct neigh *n);
 
 /*
- * Returns true if address resolution has found this MAC for the address or for the router to it, on
- * any uplink. For a pinned address only the pin counts. A station that invents its source addresses
- * is not known. The call counts as a use of the entry.
+ * Returns whether address resolution has found this MAC for the address, or for the router to it,
+ * on any uplink. For a pinned address only the pin counts. So a station that invents its source
+ * addresses is not known. The call counts as a use of the entry.
  */
 bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t vlan,
 		 const uint8_t mac[ETHER_MAC_LEN]);
 
 /*
- * Returns true if address resolution has found this MAC at an uplink of the bit mask `wire`. Probes
- * these neighbours, unless they have answered in the last second: a neighbour that leaves all
- * probes unanswered loses the MAC, so that calls from 0.3 s to 1.3 s later return false, also if
- * the kernel still has the MAC. Afterwards a neighbour that the kernel still has is probed anew.
- * `unsettled`: bit mask of uplinks whose silent neighbours keep the MAC, because the link is
- * lacking or new.
+ * Returns whether address resolution has found this MAC at an uplink of the bit mask `wire`. Probes
+ * such neighbours, unless they have answered in the last second. If a neighbour leaves all probes
+ * unanswered, calls from 0.3 s to 1.3 s later return false, even if the kernel still has the MAC;
+ * after that, a neighbour that the kernel still has is probed anew. `unsettled`: bit mask of
+ * uplinks whose silent neighbours keep the MAC, because the link is missing or new.
  */
 bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire, uint32_t unsettled,
 		       const uint8_t mac[ETHER_MAC_LEN]);
 
 /* --- For route.c. */
 /*
- * Handles the kernel's result for an entry; mac NULL: the neighbour is unreachable. Persistent
- * waiters then go on waiting, and so do all while neigh.c probes a known MAC. A permanent MAC
- * replaces the known MAC at once; before another MAC does so, neigh.c probes the station with the
- * known MAC.
+ * Handles the kernel's result for an entry; mac NULL: the neighbour is unreachable. Then persistent
+ * waiters go on waiting, and so do all while neigh.c probes a known MAC. A permanent MAC replaces
+ * the known MAC at once. Before another MAC does so, neigh.c probes the station with the known MAC.
  */
 void neigh_kernel_answer(struct neigh *n, struct neigh_entry *e, const uint8_t *mac,
 			 bool permanent);

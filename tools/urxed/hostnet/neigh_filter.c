@@ -8,7 +8,7 @@
 #define ETHERTYPE_STAG 0x88a8 /* IEEE 802.1ad */
 
 #define SNAP_LEN 8 /* DSAP, SSAP, control, OUI, EtherType */
-#define SNAP_OUI 3 /* offset; receivers accept several OUIs */
+#define SNAP_OUI 3 /* offset of the OUI; receivers accept several ones */
 
 /* Protocol numbers of IPv6 extension headers that ICMPv6 may follow (RFC 8200, 4; RFC 4302). */
 #define IPV6_HOP_BY_HOP  0
@@ -17,12 +17,13 @@
 #define IPV6_AUTH        51
 #define IPV6_DESTINATION 60
 
-#define EXTENSION_MIN   8      /* bytes of the shortest extension header */
+#define EXTENSION_MIN   8      /* bytes of the shortest one */
 #define FRAGMENT_OFFSET 0xfff8 /* mask; 0 = the first fragment */
 
 /* --- Ethernet headers */
 
-/* Linux removes any number of tags with VLAN ID 0. No network needs more tags than this. */
+/* Limit of the tags that are parsed. Linux removes any number of tags with VLAN ID 0, but no
+ * network needs more than this. */
 #define MAX_TAGS 4
 
 /* The part of a frame behind its VLAN tags and SNAP headers. */
@@ -30,7 +31,7 @@ struct payload {
 	const uint8_t *at;
 	uint32_t left;
 	uint16_t type;            /* EtherType */
-	uint16_t vlans[MAX_TAGS]; /* of the tags, without those with VLAN ID 0 */
+	uint16_t vlans[MAX_TAGS]; /* VLAN IDs of the tags, except 0 */
 	uint32_t n_vlans;
 };
 
@@ -46,7 +47,7 @@ static bool is_snap(const struct payload *p)
 	return p->type < ETHERTYPE_MIN && p->left >= SNAP_LEN && !memcmp(p->at, llc, sizeof(llc));
 }
 
-/* Skips a header, of which the last two bytes are the EtherType of the next one. */
+/* Skips a header whose last two bytes are the EtherType of the next one. */
 static void skip_header(struct payload *p, uint32_t header)
 {
 	p->at += header;
@@ -54,7 +55,7 @@ static void skip_header(struct payload *p, uint32_t header)
 	p->type = ether_get16(p->at - 2);
 }
 
-/* False: the frame has more tags than MAX_TAGS. */
+/* Returns false if the frame has more than MAX_TAGS tags. */
 static bool find_payload(struct payload *p, const uint8_t *frame, uint32_t len)
 {
 	*p = (struct payload){.at = frame, .left = len};
@@ -76,7 +77,7 @@ static bool find_payload(struct payload *p, const uint8_t *frame, uint32_t len)
 
 /* --- Claims */
 
-/* The claim that the address `ip` belongs to `mac`. */
+/* A station's claim that the address `ip` belongs to `mac`. */
 struct claim {
 	uint8_t ip[16];
 	uint8_t mac[ETHER_MAC_LEN];
@@ -85,7 +86,7 @@ struct claim {
 enum reading {
 	NO_CLAIM, /* neither ARP nor ND */
 	CLAIM,    /* *claim is valid */
-	/* ARP or ND in a form that no sender has a good reason to use, or too many VLAN tags. */
+	/* ARP or ND in a form that no sender needs, or too many VLAN tags. */
 	NOT_UNDERSTOOD,
 };
 
@@ -104,10 +105,8 @@ static uint32_t extension_len(uint8_t protocol, const uint8_t *header)
 	}
 }
 
-/*
- * Returns the offset of the packet's ND message, 0 = none. Later fragments have none: their bytes
- * are not headers, and receivers ignore ND in fragments (RFC 6980, 5).
- */
+/* Returns the offset of the packet's ND message, 0 = none. Ignores fragments after the first one:
+ * they do not begin with headers, and receivers ignore ND in fragments (RFC 6980, 5). */
 static uint32_t find_nd(const uint8_t *ip, uint32_t len)
 {
 	uint32_t at = IPV6_HDR_LEN;
@@ -156,10 +155,8 @@ static enum reading read_claim(struct claim *claim, struct payload *p, const uin
 	return p->type == ETHERTYPE_ID_IPV6 ? read_nd(claim, p, frame + ETHER_MAC_LEN) : NO_CLAIM;
 }
 
-/*
- * Whether the pins allow the claim in the VLAN of each tag: a switch on the way may remove the
- * outer tag, so any of the tags may be the one that the receiver sees.
- */
+/* Whether the pins allow the claim in the VLAN of each tag. A switch on the way may remove outer
+ * tags, so the receiver may see any of the tags first. */
 static bool is_allowed_in_vlans(const struct address_pins *pins, const struct claim *claim,
 				const struct payload *p)
 {

@@ -5,10 +5,8 @@
 
 #include "urxed/session/quota.h"
 
-/*
- * Stations can choose addresses that share one bucket; a search there costs no more than one of the
- * whole table.
- */
+/* Needs no secret hash. Stations can choose addresses that share one bucket, but a search of that
+ * bucket costs no more than one of the whole table. */
 static struct neigh_entry_list *find_bucket(struct neigh_table *t, const uint8_t ip[16],
 					    uint16_t vlan)
 {
@@ -39,10 +37,8 @@ struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_k
 	return e;
 }
 
-/*
- * Results of a scan of the whole table: for the entries in INCOMPLETE, or for those in REACHABLE
- * and PROBING.
- */
+/* Results of a scan of the whole table, either over the entries in INCOMPLETE, or over those in
+ * REACHABLE and PROBING. */
 struct survey {
 	struct neigh_entry *own;        /* the user's oldest entry */
 	struct neigh_entry *privileged; /* the oldest entry of users without quota */
@@ -81,7 +77,7 @@ static struct neigh_entry *choose_victim(const struct survey *s)
 
 /* --- Proven entries */
 
-/* The user's least recently used entry of that kind; NULL = the user has none. */
+/* Returns the user's least recently used entry of that state, and `proven` or not; NULL: none. */
 static struct neigh_entry *find_oldest(struct neigh_table *t, uid_t user, enum neigh_state state,
 				       bool proven)
 {
@@ -98,9 +94,7 @@ struct places {
 	uint32_t all, same_mac;
 };
 
-/*
- * The places that are left for entries of the user and the MAC of `e`; neither number is below 0.
- */
+/* Returns how many places are left for proven entries of e's user, and for those with e's MAC. */
 static struct places count_places(const struct neigh_table *t, const struct neigh_entry *e)
 {
 	struct places taken = {0}, most;
@@ -124,7 +118,7 @@ static struct places count_places(const struct neigh_table *t, const struct neig
 	};
 }
 
-/* Scans all 1,024 entries, but only at the second use of a MAC. */
+/* Scans all 1,024 entries, but only at the second use of an entry's MAC. */
 void neigh_table_use(struct neigh_table *t, struct neigh_entry *e, uint64_t now)
 {
 	struct places left;
@@ -137,10 +131,8 @@ void neigh_table_use(struct neigh_table *t, struct neigh_entry *e, uint64_t now)
 	e->proven = left.all && left.same_mac;
 }
 
-/*
- * Returns the user's entry in REACHABLE or PROBING that a new one replaces; NULL: none. Each entry
- * becomes proven at most once, so the loop costs little per new entry.
- */
+/* Returns the user's entry in REACHABLE or PROBING that a new entry replaces; NULL: none. The loop
+ * makes each entry proven at most once, so it costs little per new entry. */
 static struct neigh_entry *choose_own(struct neigh_table *t, uint64_t now, uid_t user)
 {
 	struct neigh_entry *e, *proven;
@@ -156,15 +148,14 @@ static struct neigh_entry *choose_own(struct neigh_table *t, uint64_t now, uid_t
 		}
 		e->proven = true;
 	}
-	/* Any station can put unproven entries into PROBING by claims, so replace those, too. */
+	/* Also replaces unproven entries in PROBING, because any station can put them there by
+	 * claims. */
 	e = find_oldest(t, user, NEIGH_PROBING, false);
 	return e ? e : find_oldest(t, user, NEIGH_REACHABLE, true);
 }
 
-/*
- * Scans all 1,024 entries for each new entry. The solicitation or the request to the kernel that a
- * new entry costs takes longer.
- */
+/* Scans all 1,024 entries for each new entry, which takes less time than the solicitation, or the
+ * request to the kernel, that a new entry causes. */
 struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_t user,
 				       enum neigh_state state)
 {
@@ -194,7 +185,7 @@ struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_
 	settled.own = choose_own(t, now, user);
 	if (settled.own || allowed || !own)
 		return choose_victim(&settled);
-	/* Of the user's entries only those in INCOMPLETE are left to replace. */
+	/* The user has no entries but those in INCOMPLETE, so one of these is replaced. */
 	return asking.own;
 }
 

@@ -14,7 +14,7 @@ static const struct {
 	unsigned int lanes;
 } widths[] = {{WIDTH_1X, 1}, {WIDTH_2X, 2}, {WIDTH_4X, 4}, {WIDTH_8X, 8}, {WIDTH_12X, 12}};
 
-/* The names in the kernel's sysfs. The rates omit the fractions that sysfs does not print. */
+/* Names and rates of lanes as in the kernel's sysfs, which does not print all fractions. */
 static const struct {
 	uint8_t code;
 	const char *name;
@@ -22,12 +22,13 @@ static const struct {
 } speeds[] = {
 	{SDR, "SDR", 25},   {DDR, "DDR", 50},  {QDR, "QDR", 100}, {FDR10, "FDR10", 100},
 	{FDR, "FDR", 140},  {EDR, "EDR", 250}, {HDR, "HDR", 500}, {NDR, "NDR", 1000},
-	{NDR, "XDR", 2000}, /* beyond the 8 bits of ibv_query_port, for which Linux reports NDR */
+	{NDR, "XDR", 2000}, /* as NDR in Linux, because 8 bits of ibv_query_port lack XDR */
 };
 
 const struct port_rate port_rate_default = {WIDTH_4X, SDR};
 
-/* As ib_get_width_and_speed of Linux since 6.5 for an interface that does not report its lanes. */
+/* Chooses as Linux' ib_get_width_and_speed does since 6.5 for an interface that does not report its
+ * lanes. */
 struct port_rate port_rate_of_link(uint32_t mbps)
 {
 	static const struct {
@@ -72,7 +73,7 @@ static unsigned int lanes_of(struct port_rate rate)
 	return widths[i].lanes;
 }
 
-/* Index in speeds[]. */
+/* Returns the index in speeds[]. */
 static size_t speed_of(struct port_rate rate)
 {
 	size_t i = 0;
@@ -90,7 +91,7 @@ void port_rate_print(struct port_rate rate, char text[PORT_RATE_TEXT])
 		 gbps_10 % 10 ? ".5" : "", lanes, speeds[speed_of(rate)].name);
 }
 
-/* iboe_get_rate of Linux; 0 is IB_RATE_PORT_CURRENT. */
+/* Computes as iboe_get_rate of Linux; 0 is IB_RATE_PORT_CURRENT. */
 uint8_t port_rate_of_path(struct port_rate rate)
 {
 	const unsigned int gbps = lanes_of(rate) * speeds[speed_of(rate)].gbps_10 / 10;

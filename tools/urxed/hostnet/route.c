@@ -5,12 +5,13 @@
 #include <linux/neighbour.h>
 #include <stddef.h>
 
-/* Hop limit of a route without that metric (Linux' ip_default_ttl and hop_limit). */
+/* Hop limit of a route that names none (Linux' ip_default_ttl and hop_limit). */
 #define DEFAULT_HOP_LIMIT 64
 
-/* The kernel never checks the MAC: an administrator or a routing daemon has set it. */
+/* In these states the kernel never checks the MAC, because an administrator or a routing daemon has
+ * set it. */
 #define NUD_FIXED (NUD_PERMANENT | NUD_NOARP)
-/* As the kernel's NUD_VALID: it sends to the MAC. */
+/* In these states the kernel sends packets to the MAC (NUD_VALID). */
 #define NUD_USABLE (NUD_FIXED | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE)
 
 /* --- Parsing of the kernel's messages */
@@ -28,7 +29,8 @@ static bool read_ip(uint8_t ip[16], const struct nlattr *attr, uint8_t family)
 	return true;
 }
 
-/* Reads a router's address of the other family (RFC 8950). False: no valid address. */
+/* Reads a router's address of the other address family (RFC 8950). Returns false if it is not
+ * valid. */
 static bool read_via(uint8_t ip[16], const struct nlattr *attr)
 {
 	const struct rtvia *via = netlink_value(attr, sizeof(*via) + 4);
@@ -112,10 +114,8 @@ static void on_route(void *ctx, const struct nlmsghdr *message)
 	route_parse_route(ctx, message);
 }
 
-/*
- * Asks the kernel for a route; `from` NULL: from any address; ifindex 0: by any interface. Returns
- * as netlink_request; result->found if the answer has a route.
- */
+/* Asks the kernel for a route. `from` NULL: from any address; ifindex 0: by any interface. Returns
+ * as netlink_request, and sets result->found if the answer has a route. */
 static int request_route(struct route *r, const struct host_address *from, int ifindex,
 			 const uint8_t to[16], uint32_t flags, struct route_result *result)
 {
@@ -130,7 +130,8 @@ static int request_route(struct route *r, const struct host_address *from, int i
 	route->rtm_flags = flags;
 	put_ip_attribute(request, RTA_DST, to);
 	mnl_attr_put_u32(request, RTA_OIF, (uint32_t)ifindex);
-	/* RoCEv1 connects GIDs of different families; a route has no such source. */
+	/* With RoCEv1, source and destination may be of different families; then the request names
+	 * no source. */
 	if (from && ip_is_v4(from->ip) == ip_is_v4(to)) {
 		route->rtm_src_len = bits;
 		put_ip_attribute(request, RTA_SRC, from->ip);
@@ -139,9 +140,10 @@ static int request_route(struct route *r, const struct host_address *from, int i
 }
 
 /*
- * With a source address, the kernel's IPv6 may answer by another interface, for instance by the
- * other hop of a multipath route. Without one it answers by the requested interface only: the
- * second try has none. Returns as netlink_request; -ENETUNREACH: no route by that interface.
+ * Asks the kernel for a route by an interface. If the request names a source address, the kernel's
+ * IPv6 may answer by another interface, for instance by the other hop of a multipath route. Without
+ * a source it answers by the requested interface only, so the second try names none. Returns as
+ * netlink_request; -ENETUNREACH: there is no route by that interface.
  */
 static int request_route_by(struct route *r, const struct host_address *from, int ifindex,
 			    const uint8_t to[16], struct route_result *result)
@@ -156,9 +158,9 @@ static int request_route_by(struct route *r, const struct host_address *from, in
 }
 
 /*
- * Without a route through the interface, the kernel answers that any IPv4 address is on-link. So
- * request the matching route of the table (RTM_F_FIB_MATCH) first: it fails without a route.
- * Returns 0 or -ENETUNREACH.
+ * Finds the route to `to` by an interface. First asks for the matching entry of the routing table
+ * (RTM_F_FIB_MATCH), which fails if there is none: a plain request by an interface without a route
+ * would answer that any IPv4 address is on-link. Returns 0 or -ENETUNREACH.
  */
 static int find_route(struct route *r, const struct host_address *from, int ifindex,
 		      const uint8_t to[16], struct route_result *result)
@@ -206,8 +208,8 @@ static bool is_own_mac(const struct route *r, int ifindex, const uint8_t mac[ETH
 }
 
 /*
- * Reads the kernel's entry of a neighbour. The kernel gives neighbours on an interface without ARP
- * (IFF_NOARP) the interface's own MAC, which counts as none. Returns as netlink_request.
+ * Reads the kernel's entry of a neighbour. On an interface without ARP (IFF_NOARP), the kernel
+ * gives neighbours the interface's own MAC, which counts as none here. Returns as netlink_request.
  */
 static int find_neighbour(struct route *r, int ifindex, const uint8_t ip[16], struct route_neigh *n)
 {
@@ -223,10 +225,8 @@ static int find_neighbour(struct route *r, int ifindex, const uint8_t ip[16], st
 	return rc;
 }
 
-/*
- * Makes the kernel resolve a neighbour, as a packet to that neighbour would (NTF_USE). Returns as
- * netlink_request.
- */
+/* Makes the kernel resolve a neighbour, as a packet to it would (NTF_USE). Returns as
+ * netlink_request. */
 static int solicit(struct route *r, int ifindex, const uint8_t ip[16])
 {
 	char buf[NETLINK_REQUEST_ROOM];
@@ -266,7 +266,7 @@ int route_find_mac(struct route *r, struct neigh_waiter *w, struct vnic_next_hop
 
 	if (rc || !n.has_mac)
 		return solicit(r, w->ifindex, w->ip) ? -EHOSTUNREACH : -EINPROGRESS;
-	/* A stale entry is usable at once; NTF_USE makes the kernel confirm it. */
+	/* A stale MAC is usable at once; this makes the kernel confirm it. */
 	if (n.state & NUD_STALE)
 		solicit(r, w->ifindex, w->ip);
 	w->permanent = n.state & NUD_FIXED;
@@ -298,7 +298,7 @@ const struct host_address *route_choose_source(struct route *r, const uint8_t to
 
 /* --- Entries that wait for the kernel */
 
-/* The interface on which the kernel resolves the entry's address. */
+/* Returns the interface on which the kernel resolves the entry's address. */
 static int entry_ifindex(const struct route *r, const struct neigh_entry *e)
 {
 	const struct iface *iface = iface_find(r->ifaces, e->from.member, e->from.vlan);
@@ -311,8 +311,8 @@ void route_solicit_entry(struct route *r, const struct neigh_entry *e)
 	solicit(r, entry_ifindex(r, e), e->key.ip);
 }
 
-/* Whether requests wait for the kernel's answer. While neigh.c probes the MAC known before, the
- * kernel's MAC of today may be another. */
+/* Whether requests wait for the kernel's answer about the entry. In PROBING, too: the kernel's MAC
+ * may differ from the one that neigh.c probes. */
 static bool awaits_kernel(const struct neigh_entry *e)
 {
 	return e->key.resolver == NEIGH_BY_KERNEL &&
@@ -337,9 +337,9 @@ static bool concerns_entry(const struct route *r, const struct route_neigh *n,
 }
 
 /*
- * A notification may be older than the request, so it only triggers a look-up. The kernel notifies
- * of all neighbours of all interfaces, so only a neighbour for which an entry waits causes a
- * look-up.
+ * A notification may be older than the request of the entry, so it only causes a look-up in the
+ * kernel's table. The kernel reports all neighbours of all interfaces, so only a neighbour for
+ * which an entry waits causes one.
  */
 void route_neigh_changed(struct route *r, const struct nlmsghdr *message)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Resolves next hops by the kernel's routing and neighbour tables, for source addresses that the
- * kernel has too. neigh.c, kernel_sync and cma_resolve.c call this. neigh.c keeps the requests that
- * wait for the kernel's neighbour resolution.
+ * Resolves next hops by the kernel's tables of routes and neighbours, for source addresses that the
+ * kernel has, too. neigh.c, kernel_sync and cma_resolve.c call this. neigh.c keeps the requests
+ * that wait for the kernel to resolve a neighbour.
  */
 #ifndef URXE_URXED_HOSTNET_ROUTE_H
 #define URXE_URXED_HOSTNET_ROUTE_H
@@ -15,65 +15,70 @@
 #include "urxed/kernel/netlink.h"
 
 /*
- * How long an entry waits for the kernel's answer. Then neigh.c ends the requests with
- * -EHOSTUNREACH; for persistent waiters it asks the kernel again instead. The kernel gives up after
- * 3 s by default, and a device process of a virtual machine waits for 5 s
- * (vnic/common/attach_socket.h).
+ * Time that an entry waits for the kernel's answer. Then neigh.c ends the requests with
+ * -EHOSTUNREACH, except persistent ones, for which it asks the kernel again. It is longer than the
+ * 3 s after which the kernel gives up by default, and shorter than the 5 s that a device process of
+ * a virtual machine waits (vnic/common/attach_socket.h).
  */
 #define ROUTE_TIMEOUT_NS 4000000000ull
 
 struct route {
 	struct netlink *netlink;
 	const struct iface_table *ifaces;
-	struct neigh *neigh; /* its entries wait for the kernel */
+	struct neigh *neigh; /* entries of `neigh` wait for the kernel */
 };
 
 /*
  * Finds the next hop to w->ip by the kernel's routes from its address `from`. With v1 only on-link
- * destinations are reachable, because RoCEv1 has no IP header to route. Sets w->ip, which stays the
- * same for an on-link destination, w->hop_limit and w->ifindex. 0, or -ENETUNREACH: no next hop
- * exists.
+ * destinations are reachable, because RoCEv1 has no IP header to route. Sets w->ip (which stays the
+ * same for an on-link destination), w->hop_limit and w->ifindex. Returns 0, or -ENETUNREACH: no
+ * next hop exists.
  */
 int route_find_hop(struct route *r, const struct host_address *from, bool v1,
 		   struct neigh_waiter *w);
 /*
- * Finds the MAC of that next hop among the kernel's neighbours. 0: hop has the MAC, and
- * w->permanent tells whether the kernel never checks it; -EINPROGRESS: the kernel resolves, and
- * route_neigh_changed handles its answer; -EHOSTUNREACH: the kernel refuses.
+ * Finds the MAC of the next hop w->ip among the kernel's neighbours. Returns 0 with the MAC in
+ * *hop, and sets w->permanent if the kernel never checks the MAC. Returns -EINPROGRESS if the
+ * kernel has to resolve the neighbour; route_neigh_changed will handle its answer. Returns
+ * -EHOSTUNREACH if the kernel refuses.
  */
 int route_find_mac(struct route *r, struct neigh_waiter *w, struct vnic_next_hop *hop);
 
 /*
- * The host's address from which packets to `to` leave by the kernel's best route: the source that
- * the kernel names, else another one of that interface, but for a destination behind a router no
- * link-local one, because routers forward no packets of these. NULL: there is no such address or no
- * route, or it leaves by no uplink.
+ * Returns the host's address from which packets to `to` leave by the kernel's best route: the
+ * source that the kernel names, else another address of that interface. For a destination behind a
+ * router that is no link-local address, because routers forward no packets from one. NULL: there is
+ * no route or no such address, or the route leaves by no uplink.
  */
 const struct host_address *route_choose_source(struct route *r, const uint8_t to[16]);
 
 /* Makes the kernel resolve the entry's neighbour; route_neigh_changed handles the answer. */
 void route_solicit_entry(struct route *r, const struct neigh_entry *e);
-/* Answers the waiters of an entry if the kernel has resolved the neighbour or has failed to.
- * Without waiters it does nothing: the kernel keeps the MAC of a station that has left. */
+/*
+ * Answers the waiters of an entry if the kernel has resolved the neighbour, or has failed to. Does
+ * nothing for an entry without waiters, because the kernel keeps the MAC of a station that has
+ * left.
+ */
 void route_complete_entry(struct route *r, struct neigh_entry *e);
 
-/* Handles RTM_NEWNEIGH; NULL: notifications were lost, so any neighbour may have changed. */
+/* Handles an RTM_NEWNEIGH. message NULL: notifications were lost, so any neighbour may have
+ * changed. */
 void route_neigh_changed(struct route *r, const struct nlmsghdr *message);
 
 /* --- Parsers of the kernel's answers, for route.c and its test. */
 
-/* From RTM_NEWROUTE. */
+/* Read from an RTM_NEWROUTE. */
 struct route_result {
 	bool found;
 	bool routed; /* the next hop is a router */
 	uint8_t next_hop[16];
 	uint8_t hop_limit;
 	int ifindex;
-	uint8_t source[16]; /* zero = not named */
+	uint8_t source[16]; /* all zero = the kernel names none */
 };
 void route_parse_route(struct route_result *result, const struct nlmsghdr *message);
 
-/* From RTM_NEWNEIGH. */
+/* Read from an RTM_NEWNEIGH. */
 struct route_neigh {
 	int ifindex; /* 0 = no neighbour found */
 	uint8_t ip[16];
