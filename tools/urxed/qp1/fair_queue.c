@@ -16,10 +16,8 @@ void fair_queue_init(struct fair_queue *q)
 	}
 }
 
-/*
- * Parties can choose keys that share one bucket; a search there costs no more than one of all
- * flows.
- */
+/* Needs no secret hash. Parties can choose keys that share one bucket, but a search of that bucket
+ * costs no more than one of all flows. */
 static struct fair_flow_list *find_bucket(struct fair_queue *q, const uint8_t key[FAIR_QUEUE_KEY])
 {
 	uint32_t sum = 0;
@@ -39,10 +37,8 @@ static struct fair_flow *find_flow(struct fair_queue *q, const uint8_t key[FAIR_
 	return NULL;
 }
 
-/*
- * Always finds an unused flow: each flow has at least one item, and there are as many flows as
- * items.
- */
+/* Always finds an unused flow, because a flow in use has at least one item, and there are as many
+ * flows as items. */
 static struct fair_flow *add_flow(struct fair_queue *q, const uint8_t key[FAIR_QUEUE_KEY],
 				  bool favoured)
 {
@@ -72,7 +68,7 @@ static void remove_item(struct fair_queue *q, struct fair_item *item)
 	TAILQ_INSERT_HEAD(&q->unused_flows, flow, link);
 }
 
-/* Returns the longest flow; of several of that length the first in turn. */
+/* Returns the longest flow; of several such flows, the one whose turn comes first. */
 static struct fair_flow *find_longest(const struct fair_queue *q, bool favoured)
 {
 	struct fair_flow *longest = NULL, *flow;
@@ -83,7 +79,8 @@ static struct fair_flow *find_longest(const struct fair_queue *q, bool favoured)
 	return longest;
 }
 
-/* False: a flow of that kind may displace none of the flows in the queue. */
+/* Drops an item to make room for one of a flow that is `favoured` or not. Returns false if that
+ * flow may displace none of the flows in the queue. */
 static bool drop_one(struct fair_queue *q, bool favoured)
 {
 	struct fair_flow *longest = find_longest(q, false);

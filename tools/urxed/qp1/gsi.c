@@ -8,10 +8,10 @@
 #include "urxed/switch/classify.h"
 
 #define PD        1
-#define BUFFER    512 /* bytes; more than GRH and MAD, to see messages that are too long */
+#define BUFFER    512 /* bytes; more than GRH and MAD, so that too long messages are noticed */
 #define SENDS     64
 #define FRAME     (HOST_MTU_LEAST + ETHER_HDR_LEN + ETHER_VLAN_LEN)
-#define NEXT_V1   0x1b /* IBA 8.3.7: no UDP header follows */
+#define NEXT_V1   0x1b /* GRH's NxtHdr (IBA 8.3.7): no UDP header follows */
 #define HOP_LIMIT 64
 
 #define DROP_NAME(id, name, text) name,
@@ -175,8 +175,9 @@ void gsi_host_changed(struct gsi *g)
 /* --- Receiving */
 
 /*
- * Reads addresses, traffic class and hop limit of a received MAD into the path back to its sender.
- * The engine writes an IPv4 header to the last 20 bytes of the GRH's 40 (IBA annex A17).
+ * Reads addresses, traffic class and hop limit of a received MAD from its GRH into the path back to
+ * its sender. For an IPv4 packet, the last 20 of the GRH's 40 bytes are the IPv4 header (IBA annex
+ * A17).
  */
 static void read_grh(const uint8_t *grh, struct cm_path *path, bool *v1)
 {
@@ -198,10 +199,8 @@ static void read_grh(const uint8_t *grh, struct cm_path *path, bool *v1)
 	memcpy(path->sgid + sizeof(mapped), ip + 16, 4);
 }
 
-/*
- * Makes the path back to the sender of a frame that came from that VLAN. -EADDRNOTAVAIL: the host
- * no longer has the address that the frame was sent to.
- */
+/* Makes the path back to the sender of a frame that came from that VLAN. Returns -EADDRNOTAVAIL if
+ * the host no longer has the address to which the frame was sent. */
 static int make_reply_path(const struct gsi *g, const uint8_t *grh, const struct urxe_wc *wc,
 			   uint16_t vlan, struct cm_path *path)
 {
@@ -220,7 +219,8 @@ static int make_reply_path(const struct gsi *g, const uint8_t *grh, const struct
 	return 0;
 }
 
-/* Returns true if the frame is from this host or from a station that it has resolved. */
+/* Returns true if the frame is from this host, or from a station whose MAC address resolution has
+ * confirmed. */
 static bool is_known_sender(const struct gsi *g, uint64_t now, const struct frame_class *s)
 {
 	if (ether_same(s->smac, g->host->mac))
@@ -262,7 +262,7 @@ void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len)
 		return;
 	}
 	known = is_known_sender(g, now, &s);
-	/* A sender that claims a known address, but has another MAC, has a flow of its own. */
+	/* A sender that uses a known address with another MAC gets a flow of its own. */
 	memcpy(key, s.sip, sizeof(s.sip));
 	key[sizeof(s.sip)] = known;
 	if (!fair_queue_put(&g->received, key, known, frame, len))
@@ -307,7 +307,8 @@ void gsi_run(struct gsi *g, uint64_t now)
 	uint8_t frame[FAIR_QUEUE_ROOM] __attribute__((aligned(8)));
 	uint32_t len, n = 0;
 
-	/* ops->send passes a frame for this host to gsi_input, which adds it to `received`. */
+	/* Repeats, because ops->send passes frames to this host to gsi_input, which adds them to
+	 * `received`. */
 	do {
 		while ((len = fair_queue_take(&g->received, frame))) {
 			receive_frame(g, now, frame, len);

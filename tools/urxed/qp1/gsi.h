@@ -5,12 +5,12 @@
  *
  * gsi_input and gsi_send only queue; gsi_run does the work, so no callback is called recursively.
  * All queues are fair (fair_queue.h): a sender that floods QP1 loses its own frames, and a next hop
- * that is not reached holds up no other MAD. gsi_run serves known senders first: those whose MAC
- * was confirmed by ARP or neighbour discovery.
+ * that does not answer delays no other MAD. gsi_run serves known senders first: those whose MAC was
+ * confirmed by ARP or neighbour discovery.
  *
- * The refusal of a request (REJ) goes to the MAC that the request came from. So a request needs no
- * entry of the neighbour table until a program has answered the request, or has ended. A sender
- * with an invented address gets at most one MAD of the same length for each of its own.
+ * The rejection of a request (REJ) goes to the MAC from which the request came. So a request needs
+ * no entry of the neighbour table before a program has answered it, or has ended. A sender with an
+ * invented address gets at most one MAD of the same length for each of its own.
  */
 #ifndef URXE_URXED_QP1_GSI_H
 #define URXE_URXED_QP1_GSI_H
@@ -26,8 +26,8 @@
 #include "urxed/qp1/fair_queue.h"
 
 #define GSI_RECVS 64
-#define GSI_BURST 16 /* MADs that are sent together */
-#define GSI_HOPS  64 /* next hops that are being resolved; the oldest is given up for a new one */
+#define GSI_BURST 16 /* most MADs that are sent together */
+#define GSI_HOPS  64 /* most next hops under resolution; a new one displaces the oldest */
 
 /* X(identifier, printed name, meaning) */
 #define GSI_DROP_LIST(X)                                                                  \
@@ -43,10 +43,8 @@ enum gsi_drop { GSI_DROP_LIST(GSI_DROP_ENUM) GSI_DROP_COUNT };
 const char *gsi_drop_name(enum gsi_drop drop);
 
 struct gsi_ops {
-	/*
-	 * Whether the switch takes GSI_BURST frames now. If not, MADs stay queued, and the caller
-	 * of gsi_run calls it again when the switch takes them.
-	 */
+	/* Whether the switch now takes GSI_BURST frames. If not, MADs stay in the queue, and the
+	 * caller of gsi_run calls it again when the switch takes frames. */
 	bool (*has_room)(void *ctx);
 	/* Gives an Ethernet frame to the switch. */
 	void (*send)(void *ctx, const uint8_t *frame, uint32_t len);
@@ -55,11 +53,11 @@ struct gsi_ops {
 		      const uint8_t mad[CM_MAD_LEN]);
 };
 
-/* A next hop that is being resolved. Its MADs are in gsi.unresolved. */
+/* A next hop under resolution, whose MADs wait in gsi.unresolved. */
 struct gsi_hop {
 	struct neigh_waiter waiter;
 	bool used;
-	uint64_t number; /* counts up from hop to hop */
+	uint64_t number; /* increases from hop to hop */
 	uint8_t key[FAIR_QUEUE_KEY];
 };
 
@@ -76,18 +74,18 @@ struct gsi {
 	struct urxe_wc done[GSI_RECVS]; /* receive completions of the current frame */
 	uint32_t n_done;
 	uint64_t drops[GSI_DROP_COUNT];
-	struct gsi_hop hops[GSI_HOPS + 1]; /* at least one is unused */
-	uint32_t n_hops;                   /* used ones */
-	uint64_t last_hop;                 /* number of the newest one */
+	struct gsi_hop hops[GSI_HOPS + 1]; /* at least one of them is unused */
+	uint32_t n_hops;                   /* number of hops in use */
+	uint64_t last_hop;                 /* number of the newest hop */
 	struct fair_queue received;        /* frames, by source address */
 	struct fair_queue unresolved;      /* MADs that wait for a hop, by next hop */
 	struct fair_queue outgoing;        /* MADs with the MAC of their next hop, by next hop */
 };
 
-/* Returns 0 or a negative errno value; on error nothing is left to close. */
+/* Returns 0 or a negative errno value; on error the caller has nothing to close. */
 int gsi_open(struct gsi *g, const struct host *host, struct neigh *neigh, const struct gsi_ops *ops,
 	     void *ctx);
-/* A zeroed structure is accepted. */
+/* Accepts a zeroed structure. */
 void gsi_close(struct gsi *g);
 /* Call it after the host's addresses have changed: gives them to the engine of QP1. */
 void gsi_host_changed(struct gsi *g);
@@ -95,25 +93,23 @@ void gsi_host_changed(struct gsi *g);
 /* Queues a frame for QP1 that the switch has received. */
 void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len);
 /*
- * Queues a MAD: for path->mac if path->has_mac, else for its next hop, once neigh.h has resolved
- * it. A MAD may be lost: the caller repeats requests. gsi_run drops the MAD if the host then no
- * longer has the address path->sgid at path->sgid_index.
+ * Queues a MAD: for path->mac if path->has_mac; else for its next hop, when neigh.h has resolved
+ * that. A MAD may be lost, so the caller repeats requests. gsi_run drops the MAD if by then the
+ * host does not have the address path->sgid at path->sgid_index.
  */
 void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
 	      const uint8_t mad[CM_MAD_LEN]);
-/* Whether n MADs to resolved next hops find room to wait until they are sent. */
+/* Whether the queue has room for n MADs whose next hop is resolved. */
 bool gsi_has_room(const struct gsi *g, uint32_t n);
 /* Calls ops->input for received MADs, and ops->send for frames to send. */
 void gsi_run(struct gsi *g, uint64_t now);
-/*
- * Call it with neigh.h's answer for a waiter of gsi_send: queues the MADs for this next hop, or
- * drops them if status is not 0.
- */
+/* Call it with neigh.h's answer to a waiter of gsi_send: queues the MADs for this next hop, or
+ * drops them if status is not 0. */
 void gsi_neigh_answer(struct gsi *g, struct neigh_waiter *w, int status,
 		      const struct vnic_next_hop *hop);
 
 /* --- gsi_send.c, for gsi.c */
-/* Posts at most GSI_BURST queued MADs to the engine; false: none was queued. */
+/* Posts at most GSI_BURST queued MADs to the engine. Returns false if none was queued. */
 bool gsi_post_outgoing(struct gsi *g);
 /* Cancels all waiters. gsi_close then drops the queued MADs. */
 void gsi_send_close(struct gsi *g);

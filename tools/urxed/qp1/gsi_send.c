@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The sending side of QP1 (gsi.h): MADs wait until their next hop is known, then for their turn. */
+/* The sending side of QP1 (gsi.h): MADs wait until their next hop is known, and then for their
+ * turn. */
 #include <errno.h>
 #include <string.h>
 
@@ -40,14 +41,16 @@ static void post_mad(struct gsi *g, const struct queued_mad *m)
 		.pkey_index = (uint16_t)(pkey_index < 0 ? 0 : pkey_index),
 	};
 
-	/* The host may have lost the address, and the index may belong to another one. */
+	/* The host may have lost the address, and another address may have its index now. */
 	if (!host_has_gid(g->host, path->sgid_index, path->sgid)) {
 		g->drops[GSI_DROP_NO_ADDRESS]++;
 		return;
 	}
 	memcpy(to.dgid.raw, path->dgid, sizeof(to.dgid.raw));
 	memcpy(to.dmac, path->mac, sizeof(to.dmac));
-	/* The engine would fail the request, and QP1 with it (SQE). */
+	/*
+	 * Without a next hop the engine would fail the request, and QP1 would enter the state SQE.
+	 */
 	if (!urxe_path_has_next_hop(&to)) {
 		g->drops[GSI_DROP_NO_NEIGHBOUR]++;
 		return;
@@ -68,10 +71,8 @@ bool gsi_post_outgoing(struct gsi *g)
 	return n;
 }
 
-/*
- * Favours messages of connections, REQs included, and refusals to known senders over other
- * refusals.
- */
+/* Queues a MAD whose next hop is known. Favours messages of connections, including REQs, and
+ * rejections to known senders over other rejections. */
 static void queue_outgoing(struct gsi *g, const struct queued_mad *m)
 {
 	const struct cm_path *path = &m->path;
