@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Pauses a listening socket for 100 ms after a failed accept(2). If the process has no free
- * descriptor, the connection stays in the backlog, and epoll would report it again at once. The
- * owners of the daemon's listening sockets call it; they set epoll_fd, fd and watch.
+ * Pauses a listening socket for 100 ms after a failed accept(2). If the daemon has no free
+ * descriptor, the connection stays in the backlog, and epoll would report the socket again at once.
+ * The files that own the daemon's listening sockets call these functions, and set epoll_fd, fd and
+ * watch.
  */
 #ifndef URXE_URXED_ACCEPT_PAUSE_H
 #define URXE_URXED_ACCEPT_PAUSE_H
@@ -13,10 +14,10 @@
 #include "common/log.h"
 
 struct accept_pause {
-	int epoll_fd; /* this epoll set watches fd, by `watch` */
+	int epoll_fd; /* the epoll set of fd, which the set watches with the event `watch` */
 	int fd;
 	struct epoll_event watch;
-	uint64_t until; /* ns; 0 = the socket is watched */
+	uint64_t until; /* end of the pause, ns; 0 = the socket is watched */
 	struct log_ratelimit log;
 };
 

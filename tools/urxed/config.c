@@ -15,7 +15,7 @@ struct config {
 	struct options *options;
 	const char *name;
 	uint32_t line;
-	uint32_t given[OPTIONS]; /* the line that set each option last; 0 = none */
+	uint32_t given[OPTIONS]; /* number of the line that set each option last; 0 = none */
 	char *error;
 };
 
@@ -47,9 +47,8 @@ static void cut_blanks(char *s)
 		s[--len] = '\0';
 }
 
-/*
- * Cuts the comment off a line. It begins at a '#' at the start of the line or behind white space.
- */
+/* Cuts the comment off a line. A comment begins at a '#' at the start of the line or behind white
+ * space. */
 static void cut_comment(char *s)
 {
 	for (char *p = s; (p = strchr(p, '#')); p++)
@@ -59,7 +58,8 @@ static void cut_comment(char *s)
 		}
 }
 
-/* Ends the name with a NUL and returns the value behind it; NULL: neither value nor '='. */
+/* Ends the option's name with a NUL and returns the value behind the name; NULL: the line has
+ * neither a value nor '='. */
 static char *split_line(char *line)
 {
 	char *end = line + strcspn(line, BLANKS "=");
@@ -123,7 +123,8 @@ int config_parse(struct options *o, const char *name, char *text, size_t len,
 	return rc;
 }
 
-/* Returns the number of bytes, at most CONFIG_MAX + 1, or a negative errno value. */
+/* Reads the file into `text`. Returns the number of bytes, CONFIG_MAX + 1 if the file is too long,
+ * or a negative errno value. */
 static ssize_t read_config_file(const char *name, char *text)
 {
 	/* O_NONBLOCK: a FIFO without a writer must not block the daemon. */

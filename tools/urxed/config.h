@@ -3,7 +3,7 @@
  * Reads the configuration file of urxed: the options of its command line, one a line. main.c calls
  * this.
  *
- *	# a comment, up to the end of the line; also behind white space
+ *	# a comment, up to the end of the line; a comment may also follow white space
  *	uplink af_packet:eth0
  *	address = 192.0.2.1/24
  *	private                     (or: private yes, private = no)
@@ -26,9 +26,9 @@
  * Both return 0 or a negative errno value. On error, `error` has one sentence that starts with the
  * file's name and line ("urxe.conf:12: unknown option foo"); options before that line are set.
  *
- * config_parse takes a buffer of len + 1 bytes and overwrites it; the options point into it
- * afterwards. config_read allocates that buffer: *text is the caller's to free once the options are
- * no longer in use; NULL on error.
+ * config_parse takes a buffer of len + 1 bytes and overwrites it; afterwards the options point into
+ * this buffer. config_read allocates that buffer: the caller frees *text once the options are no
+ * longer in use; *text is NULL on error.
  */
 int config_parse(struct options *o, const char *name, char *text, size_t len,
 		 char error[OPTIONS_ERROR]);

@@ -22,7 +22,7 @@
 #define DAEMON_ERROR     512
 
 struct daemon_options {
-	/* options.h has checked the syntax of all texts. */
+	/* options_set has checked the syntax of all texts. */
 	const char *run_dir; /* absolute */
 	const char *uplinks[SWITCH_UPLINKS];
 	uint32_t n_uplinks;
@@ -39,9 +39,10 @@ struct daemon_options {
 	struct hca_choice hca;
 	const char *device; /* name of the RDMA device; NULL = HOST_DEVICE */
 	struct direct_uplink_trust direct_uplink;
-	/* These users may have ports for virtual machines, beside root and the daemon's user. */
+	/* Beside root and the daemon's own user, these users may connect ports for virtual
+	 * machines. */
 	struct user_list vm_users;
-	bool own_dir; /* remove the run directory at the end, even if it existed before */
+	bool own_dir; /* daemon_stop removes the run directory, even one that existed before */
 	bool private; /* end when no client has been connected for 5 s */
 };
 

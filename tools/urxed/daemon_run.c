@@ -18,14 +18,14 @@
 #include "urxed/switch/forward.h"
 
 /*
- * Maximum number of events that one epoll_pwait2() returns. It is small, because before each
- * message of a process the switch may forward a ring of its frames, and everything else waits
- * meanwhile.
+ * Maximum number of events that one epoll_pwait2() returns. The batch is small: before the daemon
+ * handles a message of a process, it may forward a ring of the process's frames, and all other work
+ * waits until the batch is done.
  */
 #define EVENTS 16
 /*
  * While frames flow, the daemon looks at sockets, signals, QP1 and timers only after ROUNDS calls
- * of switch_run, or sooner if ROUNDS_NS have passed: a call takes long if a thousand processes
+ * of switch_run, or after ROUNDS_NS if these end first: one call takes long if a thousand processes
  * send.
  */
 #define ROUNDS    32
@@ -114,8 +114,9 @@ static bool scan_hcas(struct daemon *d, uint64_t now)
 }
 
 /*
- * Scans for HCAs, and publishes a change. An HCA may be the device of another urxed (a nested `urxe
- * run`). Its tree sends no uevents, so this function also links that device for programs.
+ * Scans for HCAs, and publishes a change. If the daemon serves a nested `urxe run`, the HCA may be
+ * the device of the outer urxed. The outer urxed's tree sends no uevents, so this function also
+ * links that device for programs.
  */
 static void follow_hca(struct daemon *d, uint64_t now)
 {
@@ -140,10 +141,8 @@ static void follow_hca(struct daemon *d, uint64_t now)
 	publish_change(d, &before);
 }
 
-/*
- * Closes tap: uplinks whose interface is gone, and publishes the new link state of the host.
- * kernel_sync does that for the interfaces of other uplinks.
- */
+/* Closes tap: uplinks whose interface is gone, and publishes the host's new link state. kernel_sync
+ * does the same for uplinks of other kernel interfaces. */
 static void follow_taps(struct daemon *d)
 {
 	struct host before;
@@ -203,10 +202,8 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 	now = d->looked_at = now_ns();
 	for (i = 0; i < n; i++)
 		dispatch_event(d, now, events[i].data.ptr);
-	/*
-	 * The batch was full: serves rdma_cm before the rest, so that its programs do not wait for
-	 * the turn of a thousand sessions.
-	 */
+	/* After a full batch more events may wait. Serves rdma_cm before them, so that its programs
+	 * do not wait until the daemon has served up to a thousand sessions. */
 	if (n == EVENTS)
 		rdmacm_event(&d->rdmacm, now);
 	sessions_reap(&d->sessions);
@@ -232,8 +229,8 @@ static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 }
 
 /*
- * Runs the bond's timers; returns when to call again, in ns. When another member becomes the active
- * one, processes learn that they need new packet sockets. In mode balance they learn which members
+ * Runs the bond's timers; returns when to call again, in ns. If another member becomes the active
+ * one, tells processes that they need new packet sockets. In mode balance, tells them which members
  * carry frames.
  */
 static uint64_t tick_bond(struct daemon *d, uint64_t now)
@@ -290,11 +287,13 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	due = kernel_sync_deadline(&d->kernel);
 	if (due < next)
 		next = due;
-	/* Again, because MADs of rdma_cm may have started address resolutions. */
+	/* Asks again after neigh_tick, because rdma_cm's MADs may have started address resolutions
+	 * since. */
 	due = neigh_deadline(&d->neigh);
 	if (due < next)
 		next = due;
-	/* Again, because changes of the bond and of ports may have sent notices that failed. */
+	/* Asks again, because since sessions_tick the bond or a port may have sent notices to
+	 * processes that failed. */
 	due = sessions_resend_port(&d->sessions);
 	if (due < next)
 		next = due;
@@ -314,10 +313,12 @@ static void sleep_until_event(struct daemon *d)
 	switch_set_sleeping(&d->sw, true);
 	now = now_ns();
 	next = tick_all(d, now);
-	/* A process that posted before it saw the sleeping flag did not ring: poll once more. */
+	/* A process that posted before it saw the sleeping flag did not ring the doorbell: poll
+	 * once more. */
 	if (!switch_run(&d->sw, now) && !d->stop) {
 		due = switch_deadline(&d->sw, now);
-		/* sessions_reap may have more to do, but not before other events. */
+		/* If sessions_reap has more to free, the thread does not sleep, but first handles
+		 * the events that wait. */
 		if (sessions_reap(&d->sessions))
 			due = now;
 		if (due < next)

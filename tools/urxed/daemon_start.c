@@ -44,7 +44,9 @@ static const uint8_t *neigh_mac(void *ctx, int uplink)
 {
 	struct daemon *d = ctx;
 
-	/* All members of a bond use the host's MAC, and so do addresses without an uplink. */
+	/*
+	 * All members of a bond use the host's MAC. So do the host's addresses that have no uplink.
+	 */
 	return uplink < 0 || bond_has(&d->sw.bond, (uint32_t)uplink) ? d->host.mac
 								     : d->uplinks.at[uplink].mac;
 }
@@ -139,8 +141,8 @@ static bool has_node(const char *run_dir, const char *name)
 
 /*
  * Returns whether the device's node is VNIC_UVERBS_OTHER, not VNIC_UVERBS_NAME
- * (vnic/attach_protocol.h). A program of a nested `urxe run` has the outer device, too, so the
- * inner one has the node name and GUID that the outer one does not have.
+ * (vnic/attach_protocol.h). A program of a nested `urxe run` sees the outer daemon's device, too.
+ * So the inner device takes whichever node name and node GUID the outer one does not have.
  */
 static bool needs_other_node(const char *device)
 {
@@ -153,10 +155,8 @@ static bool needs_other_node(const char *device)
 	return strcmp(device, HOST_DEVICE) != 0;
 }
 
-/*
- * Opens the HCA monitor. Runs before the uplinks open: if rdma_rxe has UDP port 4791 of an uplink's
- * interface, the uplink opens only if the monitor finds an HCA there.
- */
+/* Opens the HCA monitor before the uplinks: if rdma_rxe has bound UDP port 4791 on an uplink's
+ * interface, the uplink opens only if the monitor finds an HCA there. */
 static int find_hcas(struct daemon *d, char error[DAEMON_ERROR])
 {
 	(void)error;
@@ -176,8 +176,8 @@ static int open_uplinks(struct daemon *d, char error[DAEMON_ERROR])
 
 /*
  * Gives the host the MAC of the first uplink and the addresses of kernel interfaces. If the first
- * uplink is no kernel interface, the host also gets a link-local address. Makes the bond, if there
- * is one.
+ * uplink is no kernel interface, the host also gets a link-local address. Makes the bond if the
+ * options ask for one.
  */
 static int set_up_uplink_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
@@ -266,9 +266,9 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 }
 
 /*
- * Probes whether other stations have the host's addresses; a conflict ends the start. Omits that if
- * programs of an earlier daemon may claim leases: they used the addresses just now, so there is no
- * conflict.
+ * Probes whether other stations have the host's addresses; a conflict ends the start. Skips the
+ * probe if programs of an earlier daemon may claim leases: they have just used the addresses, so no
+ * other station has them.
  */
 static int check_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
@@ -277,10 +277,8 @@ static int check_addresses(struct daemon *d, char error[DAEMON_ERROR])
 		       : address_conflict_probe(&d->host, &d->uplinks, error);
 }
 
-/*
- * Watches the kernel's uevents of RDMA devices. A failure to get uevents is only logged: programs
- * then see the kernel's devices that exist at the start.
- */
+/* Watches the kernel's uevents of RDMA devices. If the daemon cannot receive uevents, it only logs
+ * the error: programs then see those kernel devices that exist at the start. */
 static int watch_ibdevs(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = host_ibdevs_open(&d->ibdevs);
@@ -306,7 +304,7 @@ static int watch_descriptors(struct daemon *d, char error[DAEMON_ERROR])
 		return rc;
 	}
 	rc = epoll_watch_add(d->epoll_fd, d->signal_fd, &d->signal_fd, error);
-	/* Uplinks and doorbells only wake the thread: the switch polls all of them anyway. */
+	/* The switch polls uplinks and doorbells in any case; their events only wake the thread. */
 	if (!rc)
 		rc = uplink_set_watch(&d->uplinks, d->epoll_fd, error);
 	if (!rc && kernel_sync_fd(&d->kernel) >= 0)
@@ -322,7 +320,9 @@ static int claim_run_dir(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = rundir_create(d->options.run_dir, error);
 
-	/* A directory that exists before a private daemon is that of a killed private daemon. */
+	/*
+	 * If the directory of a private daemon exists already, a killed private daemon has left it.
+	 */
 	d->own_dir = rc > 0 || d->options.own_dir || d->options.private;
 	if (rc >= 0)
 		rc = d->lock_fd = rundir_lock(d->options.run_dir, d->own_dir, error);
@@ -342,7 +342,8 @@ static int open_lease_store(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
-/* Makes uplinks receive frames of other stations while there are machines, and only then. */
+/* While a virtual machine has a port, makes the uplinks receive frames to all MACs, because the
+ * machine has a MAC of its own. Undoes that after the last machine has left. */
 static void hear_for_machines(struct daemon *d)
 {
 	const bool all = d->sw.vm_mask;
@@ -358,10 +359,8 @@ static void hear_for_machines(struct daemon *d)
 	}
 }
 
-/*
- * The callback of vm_port_set: a machine has joined or left. While there is a machine, processes
- * have no direct uplinks.
- */
+/* The callback of vm_port_set: a machine has joined or left. While a machine has a port, processes
+ * have no direct uplinks, because frames to machines must pass the switch. */
 static void handle_vm_port_change(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -412,7 +411,8 @@ static int publish_device(struct daemon *d, char error[DAEMON_ERROR])
 	}
 	d->made_sysfs = true;
 	daemon_link_ibdevs(d);
-	/* Logged only now, so that a daemon that fails to start prints its error alone. */
+	/* Logged only at the end of the start, so that a daemon that fails to start prints its
+	 * error alone. */
 	uplink_set_log_pages(&d->uplinks);
 	uplink_set_log_bond_mtu(&d->uplinks, d->host.mtu_limit);
 	return listener_open(&d->listener, d->options.run_dir, d->options.group, &d->sessions,
@@ -454,7 +454,7 @@ static int hear_vm_macs(struct daemon *d, char error[DAEMON_ERROR])
 
 /*
  * Makes the uplinks receive frames of the VLANs in which the host has addresses, because a device
- * of dpdk: may filter VLANs. A NIC of the kernel lets those through for which the kernel has an
+ * of dpdk: may filter VLANs. A NIC of the kernel lets pass the VLANs for which the kernel has an
  * interface.
  */
 static int hear_vlans(struct daemon *d, char error[DAEMON_ERROR])
@@ -490,10 +490,8 @@ static int hear_groups(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
-/*
- * Starts DPDK, and makes the switch and its tables. The uplinks are open already, because DPDK must
- * know the PCI devices before it starts.
- */
+/* Starts DPDK, and makes the switch and its tables. The uplinks are already open, because DPDK
+ * takes the list of PCI devices at its start. */
 static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = netdev_dpdk_start(error, DAEMON_ERROR);
@@ -530,10 +528,8 @@ static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 		       ?: monitor_open(&d->monitor, error);
 }
 
-/*
- * The steps of the start, in this order. After a failed step, daemon_stop can undo the steps before
- * it.
- */
+/* The steps of the start in their order. After a failed step, daemon_stop undoes the steps before
+ * it. */
 static int (*const start_steps[])(struct daemon *d, char error[DAEMON_ERROR]) = {
 	start_helpers, claim_run_dir,   open_lease_store,  find_hcas,       open_uplinks,
 	set_up_host,   check_addresses, watch_descriptors, set_up_switch,   set_up_clients,
@@ -567,7 +563,9 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 
 void daemon_stop(struct daemon *d)
 {
-	/* Before the sessions close, which would remove their leases from the file. */
+	/*
+	 * Before sessions_close, which would remove the leases of connected programs from the file.
+	 */
 	const bool has_programs =
 		lease_store_close(&d->lease_store, d->options.run_dir, !d->options.private);
 

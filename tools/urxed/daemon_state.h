@@ -27,7 +27,7 @@ struct daemon {
 	int signal_fd;
 	struct listener listener;
 	struct monitor monitor;
-	bool checks_inboxes; /* its address is the epoll data of fd_guard_fd() */
+	bool checks_inboxes; /* only its address is used, as the epoll data of fd_guard_fd() */
 	bool stop;
 	bool hears_multicast; /* uplinks receive all groups: a program has joined one */
 	uint64_t looked_at;   /* when the daemon last looked for events, ns */

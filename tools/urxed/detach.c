@@ -10,7 +10,9 @@
 
 #include "common/log.h"
 
-/* Logs the signal, because a process that is killed before it serves cannot give the reason. */
+/*
+ * Logs the signal, because a process that a signal kills before it serves cannot log why it ended.
+ */
 static void log_killed(int number)
 {
 	log_line("killed by signal %d (%s)%s", number, strsignal(number),
@@ -21,7 +23,7 @@ static void log_killed(int number)
 /* In the parent: exits with 0 after one byte from the child, else with the child's status. */
 static void wait_until_ready(int fd, pid_t child)
 {
-	int status = 1 << 8; /* failed, if waitpid() does not tell */
+	int status = 1 << 8; /* as after exit(1), for the case that waitpid() fails */
 	char byte;
 	ssize_t n;
 
@@ -43,7 +45,8 @@ int detach_begin(void)
 	int fds[2];
 	pid_t pid;
 
-	/* An inherited descriptor of a pipe would keep its reader from seeing the end. */
+	/* If the child kept the writing end of an inherited pipe, the pipe's reader would wait for
+	 * ever. */
 	close_range(STDERR_FILENO + 1, ~0u, 0);
 	if (pipe2(fds, O_CLOEXEC))
 		return -errno;

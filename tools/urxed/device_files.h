@@ -21,13 +21,11 @@ struct device_files {
 /* Writes all files; result as of sysfs_tree_create(). run_dir stays valid for the life of *f. */
 int device_files_create(struct device_files *f, const char *run_dir, const struct host *host,
 			gid_t group);
-/* Writes what has changed since the last update that succeeded. Leaves a run directory alone that
- * another daemon has locked meanwhile. */
+/* Writes what has changed since the last update that succeeded. Does nothing if another daemon has
+ * locked the run directory meanwhile. */
 void device_files_update(struct device_files *f, const struct host *host, uint64_t now);
-/*
- * Repeats an update that has failed, when it is due. Returns the time of the next call in ns;
- * UINT64_MAX: none is needed before the next change.
- */
+/* Repeats a failed update when the repetition is due. Returns the time of the next call in ns;
+ * UINT64_MAX: none is needed before the next change of *host. */
 uint64_t device_files_tick(struct device_files *f, const struct host *host, uint64_t now);
 
 #endif

@@ -24,7 +24,7 @@
 
 #define LOG_NAME "urxed.log"
 
-/* Read by root's daemon of the default run directory, if the file exists. */
+/* Root's daemon of the default run directory reads this file if it exists. */
 #define CONFIG_SYSTEM "/etc/urxe.conf"
 
 static const char usage_head[] =
@@ -65,10 +65,8 @@ static void print_help(void)
 	fputs(usage_tail, stdout);
 }
 
-/*
- * Sets the option of getopt_long() value `opt`. given[i]: the command line has had the option of
- * row i before. Returns 0, or an exit status after a logged error.
- */
+/* Sets the option with the getopt_long() value `opt`. given[i]: the command line has already had
+ * the option of row i. Returns 0, or an exit status after it has logged an error. */
 static int apply_option(struct options *o, int opt, bool given[OPTIONS])
 {
 	const struct options_row *row = &options_rows[opt - 1];
@@ -87,10 +85,8 @@ static int apply_option(struct options *o, int opt, bool given[OPTIONS])
 	return rc ? STATUS_USAGE : 0;
 }
 
-/*
- * Parses the command line into *o. Can be called again with the same argv. Sets *config only if
- * --config is given. Returns 0, or an exit status after a logged error.
- */
+/* Parses the command line into *o; may be called again with the same argv. Sets *config only if
+ * --config is given. Returns 0, or an exit status after it has logged an error. */
 static int parse_command_line(int argc, char **argv, struct options *o, const char **config)
 {
 	struct option list[OPTIONS + 4];
@@ -125,9 +121,9 @@ static const char *choose_config(const struct options *o, const char *given)
 }
 
 /*
- * Parses the command line twice: first to find the configuration file, and again after that file.
- * So repeated options of the command line follow those of the file, and other options of the
- * command line override those of the file. Returns 0 or an exit status.
+ * Parses the command line once to find the configuration file, and again after the file. So the
+ * values of a repeatable option on the command line follow those of the file, and other options of
+ * the command line override the file. Returns 0 or an exit status.
  */
 static int read_options(int argc, char **argv, struct options *o)
 {
@@ -162,9 +158,10 @@ static void set_up_signals(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* The daemon's own descriptors, and those of three programs and their urxe run (quota.c). */
+/* Enough for the daemon's own descriptors, and those of three programs and their urxe run
+ * (quota.c). */
 #define DESCRIPTORS_LEAST 128
-/* Linux' default; fewer are worth a line of the log. */
+/* Linux' default; the daemon logs a lower limit. */
 #define DESCRIPTORS_USUAL 1024
 
 /*
@@ -189,7 +186,7 @@ static bool raise_descriptor_limit(void)
 	return lim.rlim_cur >= DESCRIPTORS_LEAST;
 }
 
-/* Names the limit of file sizes, too, if it is the reason: the error of a file does not. */
+/* Also names the limit of file sizes if it is the reason, because the text of EFBIG does not. */
 static void log_start_error(const char *error, int rc)
 {
 	struct rlimit lim;

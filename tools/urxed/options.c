@@ -165,7 +165,7 @@ static int set_group(struct options *o, const char *value, char error[OPTIONS_ER
 		snprintf(error, OPTIONS_ERROR, "group %s does not exist", value);
 		return -EINVAL;
 	}
-	/* vnic_attach_connect accepts sockets of root and of the program's own user only. */
+	/* A program accepts only a daemon of root or of its own user (vnic_attach_connect). */
 	if (geteuid()) {
 		snprintf(error, OPTIONS_ERROR, "group %s: only root's daemon can serve other users",
 			 value);

@@ -19,13 +19,13 @@ void sd_notify_ready(void)
 	if (!len || len >= sizeof(address.sun_path))
 		return;
 	memcpy(address.sun_path, path, len);
-	/* An abstract address is written with '@' for the NUL that it begins with. */
+	/* In NOTIFY_SOCKET, '@' stands for the NUL with which an abstract address begins. */
 	if (path[0] == '@')
 		address.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	/* The daemon works without the service manager too, so errors are ignored. */
+	/* The daemon works without a service manager, too, so it ignores errors. */
 	sendto(fd, ready, sizeof(ready) - 1, MSG_NOSIGNAL | MSG_DONTWAIT,
 	       (const struct sockaddr *)&address,
 	       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));

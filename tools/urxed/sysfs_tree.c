@@ -18,7 +18,7 @@
 #define UVERBS  VNIC_SYSFS_NAME "/class/infiniband_verbs"
 #define DEV     "dev"
 #define RDMA_CM VNIC_SYSFS_NAME "/class/misc/rdma_cm"
-/* Each file is written under this name and then renamed. */
+/* Each file is written under this name and then renamed, so that programs see only whole files. */
 #define UNFINISHED VNIC_SYSFS_NAME "/.unfinished"
 
 #define NAME_MAX_LEN 128  /* of a path below the device directory */
@@ -64,7 +64,9 @@ static void make_dirs(struct tree *t, const char *file)
 	}
 }
 
-/* Writes a new file with that mode, whatever the umask, and renames it over the old one. */
+/*
+ * Writes a new file with the given mode, whatever the umask is, and renames it over the old file.
+ */
 static void write_file(struct tree *t, const char *file, mode_t mode, const char *text, size_t len)
 {
 	int fd;
@@ -88,7 +90,7 @@ static void write_file(struct tree *t, const char *file, mode_t mode, const char
 		unlinkat(t->dir, UNFINISHED, 0);
 }
 
-/* Whether an earlier daemon has left the file with that text. */
+/* Whether the file has that text already, for instance from an earlier daemon. */
 static bool has_text(const struct tree *t, const char *file, const char *text, size_t len)
 {
 	char found[TEXT_MAX_LEN + 1];
@@ -162,15 +164,16 @@ static void write_guid(struct tree *t, const char *file, const struct host *host
 
 /*
  * Returns the interface for the ndevs attribute of a GID. The interface must exist:
- * ibv_query_gid_table() reads its index, and fails for the whole table if one entry has no
- * interface.
+ * ibv_query_gid_table() reads the interface's index, and fails for the whole table if one entry has
+ * no interface.
  */
 static const char *ndev_of(const struct host *host, const struct host_address *a)
 {
 	return a->ndev[0] ? a->ndev : host->ndev;
 }
 
-/* Removes the attributes of an empty entry of the GID table: in the kernel, reading them fails. */
+/* Removes the attributes of an empty entry of the GID table, because reading them in the kernel's
+ * sysfs fails, too. */
 static void remove_gid_attrs(struct tree *t, uint32_t i)
 {
 	char file[NAME_MAX_LEN];
@@ -209,10 +212,8 @@ static void write_link_state(struct tree *t, const struct host *host)
 	write_ibdev(t, PORT "/phys_state", host->up ? "5: LinkUp" : "3: Disabled");
 }
 
-/*
- * Writes active_mtu, which Linux does not have: programs ask the device. Another urxed reads it
- * (hca_scan.h).
- */
+/* Writes active_mtu, a file that Linux' sysfs lacks: programs query the MTU of the device. Another
+ * urxed reads the file (hca_scan.h). */
 static void write_active_mtu(struct tree *t, const struct host *host)
 {
 	write_ibdev(t, PORT "/active_mtu", "%u", host_path_mtu(host));
@@ -284,9 +285,9 @@ static void remove_net_dir(const struct tree *t, const struct host *host)
 }
 
 /*
- * Writes the version to device/fw_ver, and makes fw_ver a link to it. A daemon of another version
- * later renames only a file in device/. A rename in the device's directory itself would change its
- * modification time (set_time).
+ * Writes the version to device/fw_ver, and makes fw_ver a link to it. So a daemon of another
+ * version later renames only a file in device/. A rename in the device's directory itself would
+ * change that directory's modification time (set_time).
  */
 static void write_version(struct tree *t)
 {
@@ -315,8 +316,9 @@ static void write_device(struct tree *t, const struct host *host)
 }
 
 /*
- * ABI versions are those of rdma/ib_user_verbs.h and rdma/rdma_user_rxe.h. The kernel's uverbs0 is
- * 231:192, and none of its devices gets a minor number as high as 1216.
+ * The ABI versions are those of rdma/ib_user_verbs.h and rdma/rdma_user_rxe.h. The device numbers
+ * cannot collide with the kernel's: its uverbs0 is 231:192, and none of its uverbs devices gets a
+ * minor number as high as 1216.
  */
 static void write_uverbs(struct tree *t)
 {
@@ -343,7 +345,8 @@ static void write_rdma_cm(struct tree *t)
 /*
  * Writes VNIC_HCA_FILE. Its first line is empty while the port is down: liburxe.so then asks urxed
  * first for an rdma_cm ID with an address, and gives the ID to the kernel only if urxed does not
- * know the address. The others are those of the port, because IDs of the kernel stay there.
+ * know the address. The other lines always describe the port, because the kernel keeps the rdma_cm
+ * IDs that it has there.
  */
 static void write_hca(struct tree *t, const struct host *host)
 {
@@ -356,10 +359,8 @@ static void write_hca(struct tree *t, const struct host *host)
 		write_file(t, VNIC_HCA_FILE, 0444, text, (size_t)n);
 }
 
-/*
- * Makes dev/, and limits access to it before its files exist: other users could write to them, and
- * fill the file system.
- */
+/* Makes dev/, and limits access to dev/ before files exist in it: other users could write to the
+ * files, whose mode is 0666, and fill the file system. */
 static void make_dev(struct tree *t, gid_t group)
 {
 	make_dirs(t, DEV "/");
@@ -395,7 +396,9 @@ static void remove_others(const struct tree *t, const char *run_dir, const char 
 		close(fd);
 }
 
-/* Keeps the tree of an earlier daemon for the programs that continue with this one. */
+/*
+ * Keeps the tree of an earlier daemon, because programs continue to use the tree with this daemon.
+ */
 static void take_over_tree(const struct tree *t, const char *run_dir, const struct host *host)
 {
 	char path[PATH_ROOM];
@@ -412,10 +415,9 @@ static void take_over_tree(const struct tree *t, const char *run_dir, const stru
 
 /*
  * Sets the modification time of the device's directory to a value derived from the node GUID and
- * the device name, so that a program meets the same device at the next daemon. libibverbs takes a
- * device for a new one if its directory has another modification time, and librdmacm then closes
- * its context of the old one. libibverbs finds a new device only by the files of its character
- * device, which come later.
+ * the device name, so that a program recognises the device of the next daemon. If the time differs,
+ * libibverbs takes the device for a new one, and librdmacm then closes its context of the old
+ * device. libibverbs cannot see the device before this call, because write_uverbs comes later.
  */
 static void set_time(struct tree *t, const struct host *host)
 {
@@ -446,7 +448,7 @@ int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group)
 	take_over_tree(&t, run_dir, host);
 	write_port(&t, host);
 	write_device(&t, host);
-	set_time(&t, host); /* the directory itself has all its entries, also that of the ports */
+	set_time(&t, host); /* all entries of the directory exist: new ones would change its time */
 	write_pkeys(&t, host);
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
 		write_gid(&t, i, host);

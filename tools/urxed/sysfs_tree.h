@@ -14,7 +14,7 @@
 /*
  * Writes sys/ and dev/ in the run directory. Files of an earlier daemon stay if they have the right
  * contents, so programs that continue with this daemon find them at any time; the earlier daemon's
- * device is removed if it has another name. The same node GUID and device name give the device's
+ * device is removed if its name differs. The same node GUID and device name give the device's
  * directory the same modification time. All users may read sys/; dev/, where they could write, is
  * for members of `group` only (0: no group). Returns 0 or a negative errno value; on error no tree
  * is left.
