@@ -21,10 +21,8 @@
 #define ENTRIES_OFFSET   (PAST_OFFSET + sizeof(((struct lease_store *)0)->past))
 #define ADDRESSES_OFFSET (ENTRIES_OFFSET + sizeof(((struct lease_store *)0)->entries))
 #define QPNS_OFFSET      (ADDRESSES_OFFSET + sizeof(((struct lease_store *)0)->addresses))
-/*
- * The table of added QPNs has a fixed size, and is mostly a hole in the file. The remote QPs behind
- * it end where the file ends.
- */
+/* The table of added QPNs has a fixed size, and most of it is a hole in the file. The remote QPs
+ * behind it reach to the end of the file. */
 #define REMOTES_OFFSET (QPNS_OFFSET + QPN_TABLE_MAX * sizeof(struct qpn_record))
 
 struct header {
@@ -35,7 +33,7 @@ struct header {
 static void fill_header(struct header *h)
 {
 	*h = (struct header){.magic = MAGIC};
-	/* Without a boot ID the start times distinguish processes of two boots. */
+	/* Without a boot ID, only the start times tell processes of two boots apart. */
 	process_boot(h->boot_id);
 }
 
@@ -44,7 +42,7 @@ static bool is_holder_alive(const struct lease_store_entry *e)
 	return process_lives(e->pid, e->start);
 }
 
-/* False: errno has the reason. After a short write, the write of the rest gives it. */
+/* Returns false with the reason in errno. After a short write, the write of the rest sets errno. */
 static bool write_at(struct lease_store *r, const void *data, size_t len, size_t at)
 {
 	const char *bytes = data;
@@ -59,10 +57,8 @@ static bool write_at(struct lease_store *r, const void *data, size_t len, size_t
 	return true;
 }
 
-/*
- * Logs the errno of a failed write. Limits the lines: each lease writes to the file, and the disk
- * may stay full.
- */
+/* Logs the errno of a failed write. Limits the number of lines, because each lease writes to the
+ * file, and the disk may stay full. */
 static void log_write_error(void)
 {
 	static struct log_ratelimit limit;
@@ -106,16 +102,14 @@ static void remove_lease_entry(struct lease_store *r, uint32_t block)
 	write_lease_entry(r, block);
 }
 
-/* Keeps the entries of processes that still live, and makes them claimable. */
+/* Keeps the entries of processes that still live, and makes them claimable; removes the others. */
 static void keep_survivors(struct lease_store *r)
 {
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++) {
 		const struct lease_store_entry *e = &r->entries[block];
 
-		/*
-		 * Blocks from a file of format 4 have no times: the one with the highest number
-		 * counts as the last.
-		 */
+		/* Blocks from a file of format 4 have no times, so among them the one with the
+		 * highest number counts as the last leased one. */
 		if ((e->token || r->past[block].user) &&
 		    r->past[block].began >= r->past[r->last].began)
 			r->last = block;
@@ -141,9 +135,9 @@ static bool read_lease_file(struct lease_store *r, const struct header *own)
 }
 
 /*
- * Makes a file of format 4 one of format 5. Returns false if the file has another format, or after
- * an error. Format 4 lacks lease_store.past, so the rest of the file moves. Meanwhile the file has
- * no valid header: if the daemon is killed then, the file counts as empty.
+ * Converts a file of format 4 to format 5. Returns false if the file has another format, or after
+ * an error. Format 4 lacks lease_store.past, so the rest of the file moves. During the conversion
+ * the file has no valid header: if the daemon is killed then, the file counts as empty.
  */
 static bool convert_format_4(struct lease_store *r, const struct header *own)
 {
@@ -168,10 +162,8 @@ static bool convert_format_4(struct lease_store *r, const struct header *own)
 	       write_at(r, own, sizeof(*own), 0);
 }
 
-/*
- * Makes the file empty. Writes the header last: without the header the file counts as empty.
- * Returns 0 or a negative errno value.
- */
+/* Makes the file empty. Writes the header last, because the file counts as empty until it has one.
+ * Returns 0 or a negative errno value. */
 static int write_empty_lease_file(struct lease_store *r, const struct header *own)
 {
 	memset(r->past, 0, sizeof(r->past));
@@ -208,7 +200,7 @@ int lease_store_open(struct lease_store *r, const char *run_dir)
 	return rc;
 }
 
-/* Whether a later daemon needs the entry of the block. */
+/* Whether the next daemon needs the entry of the block. */
 static bool matters(const struct lease_store *r, uint32_t block, bool keep_ended)
 {
 	const struct lease_past *past = &r->past[block];
@@ -241,10 +233,8 @@ static uint64_t make_token(void)
 	struct timespec ts;
 	uint64_t token = 0;
 
-	/*
-	 * Early at boot, or if the system call is missing, the token comes from the clock, and
-	 * processes that may attach could guess it.
-	 */
+	/* Early at boot, or if the kernel lacks the system call, the token comes from the clock.
+	 * Processes that may attach could guess such a token. */
 	if (getrandom(&token, sizeof(token), GRND_NONBLOCK) != (ssize_t)sizeof(token)) {
 		clock_gettime(CLOCK_MONOTONIC, &ts);
 		token = (uint64_t)ts.tv_nsec << 32 ^ (uint64_t)ts.tv_sec ^ (uintptr_t)&token;
@@ -377,7 +367,8 @@ int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_
 {
 	static const struct remote_qp_record nothing;
 
-	/* An earlier daemon that stored no remote QPs wrote a shorter file. */
+	/* The file ends before this place, or comes from an earlier daemon that stored no remote
+	 * QPs. */
 	if (pread(r->fd, record, sizeof(*record), (off_t)remote_offset(place)) != sizeof(*record))
 		return -ENODATA;
 	if (!record->process)
@@ -428,7 +419,7 @@ void lease_store_put_addresses(struct lease_store *r, const struct host *host)
 	for (i = 0; i < HOST_ADDRESSES; i++) {
 		const struct host_address *a = &host->addresses[i];
 
-		/* A removed address keeps its index until another address takes the index. */
+		/* A removed address keeps its index until another address takes that index. */
 		if (!a->valid && !a->freed)
 			continue;
 		memcpy(r->addresses[i].ip, a->ip, sizeof(a->ip));
@@ -440,10 +431,8 @@ void lease_store_put_addresses(struct lease_store *r, const struct host *host)
 		log_write_error();
 }
 
-/*
- * Returns the index that was freed next after the one with the number `freed`; HOST_ADDRESSES:
- * none.
- */
+/* Returns the index that was freed next after the index whose `freed` is given; HOST_ADDRESSES:
+ * there is none. */
 static uint32_t next_freed(const struct lease_store *r, uint32_t freed)
 {
 	uint32_t next = HOST_ADDRESSES;

@@ -9,7 +9,7 @@
 #include "urxed/epoll_watch.h"
 #include "urxed/privilege/fd_guard.h"
 
-/* Maximum number of connections that one event accepts. */
+/* Most connections that one event accepts. */
 #define ACCEPTS 32
 
 #define RETIRED_NAME VNIC_SOCKET_NAME ".leaving"
@@ -50,8 +50,8 @@ void listener_event(struct listener *l, uint64_t now)
 	uint32_t n = 0;
 	int rc;
 
-	/* Clients that connect without end must not stop the daemon: the next event accepts the
-	 * rest. */
+	/* Accepts a limited number, because clients that connect without end must not stop the
+	 * daemon; the next event accepts the rest. */
 	do
 		rc = session_accept(l->sessions, l->fd);
 	while ((!rc || rc == -ECONNABORTED || rc == -EINTR) && ++n < ACCEPTS);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The listening socket urxed.sock in the run directory, to which processes connect. The daemon's
- * main loop calls it.
- */
+/* The listening socket urxed.sock in the run directory, to which processes connect. The daemon's
+ * main loop calls these functions. */
 #ifndef URXE_URXED_SESSION_LISTENER_H
 #define URXE_URXED_SESSION_LISTENER_H
 
@@ -22,27 +20,25 @@ struct listener {
 	struct accept_pause pause;
 };
 
-/*
- * Listens in run_dir; group: its members may connect too, 0 = none. Returns 0 or a negative errno
- * value. On error `error` holds a sentence, and the caller still calls listener_close.
- */
+/* Listens in run_dir. group: its members may connect, too; 0 = none. Returns 0, or a negative errno
+ * value and a sentence in `error`; the caller calls listener_close even then. */
 int listener_open(struct listener *l, const char *run_dir, gid_t group, struct sessions *sessions,
 		  char error[LISTENER_ERROR]);
 /* Removes the socket; does nothing if fd is -1. */
 void listener_close(struct listener *l);
 
-/*
- * Accepts pending connections, 32 at most; epoll reports the others again. After an error, such as
- * a lack of descriptors, accepts none for 100 ms (accept_pause.h).
- */
+/* Accepts pending connections, at most 32; epoll reports further ones again. After an error, such
+ * as a lack of descriptors, accepts none for 100 ms (accept_pause.h). */
 void listener_event(struct listener *l, uint64_t now);
-/* Accepts again when the 100 ms after an error are over; result as of accept_pause_tick. */
+/*
+ * Accepts connections again when the 100 ms after an error are over. Returns as accept_pause_tick.
+ */
 uint64_t listener_tick(struct listener *l, uint64_t now);
 
 /*
- * For a private daemon that has no sessions left: moves the socket's file away, so that no new
- * process can connect, and accepts the connections made just before. Returns true if no session
- * exists; else puts the file back.
+ * For a private daemon without sessions: moves the socket's file away, so that no new process can
+ * connect, and accepts the connections made just before. Returns true if there is still no session;
+ * otherwise puts the file back and returns false.
  */
 bool listener_retire(struct listener *l, uint64_t now);
 

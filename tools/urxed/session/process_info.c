@@ -57,7 +57,7 @@ bool process_capable(pid_t pid, uint32_t capability)
 	       read_effective_caps(pid) >> capability & 1;
 }
 
-/* Has the process ended, with all its threads? */
+/* Whether the process has ended, with all its threads. */
 static bool has_ended(int pidfd)
 {
 	struct pollfd pfd = {.fd = pidfd, .events = POLLIN};
@@ -66,9 +66,9 @@ static bool has_ended(int pidfd)
 }
 
 /*
- * Reads the start time of a process in clock ticks since boot, field 22 of /proc/PID/stat. Returns
- * 0, or -EAGAIN if /proc does not tell: it may hide the processes of other users (hidepid of
- * proc(5)), or the daemon lacks a descriptor or memory.
+ * Reads the start time of a process in clock ticks since boot, which is field 22 of /proc/PID/stat.
+ * Returns 0, or -EAGAIN if /proc does not tell: it may hide the processes of other users (hidepid
+ * of proc(5)), or the daemon lacks a descriptor or memory.
  */
 static int read_start_time(pid_t pid, uint64_t *time)
 {
@@ -85,7 +85,8 @@ static int read_start_time(pid_t pid, uint64_t *time)
 	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[len > 0 ? len : 0] = '\0';
-	/* The second field is a name in parentheses, which may contain any character. */
+	/* The second field is the program's name in parentheses, which may itself contain any
+	 * character. */
 	p = strrchr(text, ')');
 	if (!p || sscanf(p,
 			 ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
@@ -103,7 +104,9 @@ static bool is_on_pidfs(int pidfd)
 	return !fstatfs(pidfd, &fs) && fs.f_type == PIDFS_MAGIC;
 }
 
-/* Reads the inode of a pidfd, which from Linux 6.9 on belongs to one process since boot. */
+/*
+ * Reads the inode of a pidfd; since Linux 6.9 no other process of the same boot has the same one.
+ */
 static int read_pidfs_inode(int pidfd, uint64_t *inode)
 {
 	struct stat st;
@@ -114,10 +117,8 @@ static int read_pidfs_inode(int pidfd, uint64_t *inode)
 	return 0;
 }
 
-/*
- * Returns 0; -ESRCH: the process has ended; -EAGAIN: the identity cannot be found out, which tells
- * nothing about the process.
- */
+/* Sets *identity as process_identity says. Returns 0; -ESRCH if the process has ended; -EAGAIN if
+ * the daemon cannot find the identity, so that it does not know whether the process lives. */
 static int read_identity(pid_t pid, uint64_t *identity)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), rc = -ESRCH;

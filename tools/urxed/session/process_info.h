@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Facts about a process: its name, capabilities and identity, and the boot ID.
+ * Facts about a process: its name, capabilities and identity; and the boot ID.
  *
  * Of a program that it does not trust, the daemon reads only /proc/PID/comm, which the kernel
- * answers from its own data; before Linux 6.9 also /proc/PID/stat (process_identity,
- * process_lives). For cmdline, environ and maps the kernel reads the program's memory, which may be
- * behind a FUSE file or userfaultfd. For stat and status the kernel holds that memory for a moment:
- * if the program ends in that moment, the reader closes the program's mapped files, such as a TCP
- * socket with SO_LINGER.
+ * answers from its own data, and before Linux 6.9 also /proc/PID/stat (process_identity,
+ * process_lives). For cmdline, environ and maps the kernel reads the program's memory, where a FUSE
+ * file or userfaultfd may let the read wait. For stat and status the kernel holds that memory for a
+ * moment: if the program ends in that moment, the reader closes the files that the program has
+ * mapped, such as a TCP socket with SO_LINGER, and may have to wait for that.
  */
 #ifndef URXE_URXED_SESSION_PROCESS_INFO_H
 #define URXE_URXED_SESSION_PROCESS_INFO_H
@@ -19,34 +19,32 @@
 #define PROCESS_NAME 40
 #define PROCESS_BOOT 40
 
-/*
- * Writes "PROGRAM-PID". The process chooses its name, which is shown on terminals, so unprintable
- * characters become '?'.
- */
+/* Writes "PROGRAM-PID". Unprintable characters become '?', because the process chooses its name,
+ * and terminals show it. */
 void process_name(pid_t pid, char name[PROCESS_NAME]);
 
 /*
- * Does the process have a capability (CAP_...) in effect? False for a process in another user
- * namespace, where each process may have all of them, and if /proc or the helper
+ * Whether the process has a capability (CAP_...) in effect. False for a process in another user
+ * namespace, where any process may have all capabilities, and if /proc or the helper
  * (namespace_query.h) does not tell. Call it only for processes of the daemon's own user and of
  * root.
  */
 bool process_capable(pid_t pid, uint32_t capability);
 
 /*
- * Returns a number that no other process with this PID has had since boot; 0: the process has
- * ended, or the daemon cannot find the number out: it lacks a descriptor or memory, or, before
- * Linux 6.9, /proc hides the process (hidepid of proc(5)).
+ * Returns a number that no other process with this PID has had since boot. 0: the process has
+ * ended, or the daemon cannot find the number: it lacks a descriptor or memory, or, before Linux
+ * 6.9, /proc hides the process (hidepid of proc(5)).
  */
 uint64_t process_identity(pid_t pid);
 /*
- * Whether the process of which process_identity() returned this number lives; with 0, whether any
- * process has the PID. True also while the daemon cannot find that out, and for PID 0: the process
- * lives in a PID namespace that the daemon does not see.
+ * Whether the process for which process_identity() returned this number lives; with 0, whether any
+ * process has the PID. Also true if the daemon cannot find that out, and for PID 0, which stands
+ * for a process in a PID namespace that the daemon does not see.
  */
 bool process_lives(pid_t pid, uint64_t identity);
 
-/* Writes the ID of this boot as a string; empty if unknown. */
+/* Writes the ID of this boot as a string; an empty one if it is unknown. */
 void process_boot(char id[PROCESS_BOOT]);
 
 #endif

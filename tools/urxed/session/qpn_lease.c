@@ -10,7 +10,7 @@ static bool is_taken(const struct lease_table *t, uint32_t block)
 	return block == 0 || block == LEASE_BLOCKS - 1 || t->owner[block];
 }
 
-/* Whether a process may lease the block without a claim. */
+/* Whether a process may lease the block without a claim to it. */
 static bool is_free(const struct lease_table *t, uint32_t block)
 {
 	return !is_taken(t, block) && !(t->claimable && t->claimable[block]) &&
@@ -26,11 +26,11 @@ bool lease_is_quiet(const struct lease_table *t, uint32_t block, uid_t user, uin
 }
 
 /*
- * Returns the next free block in rotation: a released block is reused as late as possible, when
- * packets from its former owner's peers have died out. A process that attaches again and again
- * could reach any block soon, so quiet blocks of other users (lease_is_quiet) come last, the one
- * that has been quiet longest first. With lease_avoid_hca, blocks of the lower half come between
- * the other blocks and the quiet ones. 0: no block is free.
+ * Returns the next free block in rotation, so that a released block is reused as late as possible,
+ * when packets from its former owner's peers have died out. By attaching again and again, a process
+ * could soon reach any block. So quiet blocks of other users (lease_is_quiet) come last, beginning
+ * with the one that has been quiet longest. After lease_avoid_hca, blocks of the lower half come
+ * between the other blocks and the quiet ones. 0: no block is free.
  */
 static uint32_t find_block(const struct lease_table *t, uid_t user, uint64_t now)
 {

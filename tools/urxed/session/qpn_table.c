@@ -33,10 +33,8 @@ void qpn_table_close(struct qpn_table *t)
 	t->all = NULL;
 }
 
-/*
- * Whether processes may have the QPN: QP0 and QP1 are the host's, and 0xffffff is that of multicast
- * packets.
- */
+/* Whether processes may have the QPN: QP0 and QP1 are the host's, and 0xffffff is for multicast
+ * packets. */
 static bool is_qpn(uint32_t qpn)
 {
 	return qpn > URXE_QPN_GSI && qpn < URXE_QPN_MULTICAST;
@@ -72,7 +70,9 @@ static void unlink_entry(struct qpn_entry *e)
 	e->holder->n--;
 }
 
-/* Returns an entry that was in use before, or a new one. NULL: the table is full. */
+/*
+ * Returns an unused entry: one that was in use before, or else a new one. NULL: the table is full.
+ */
 static struct qpn_entry *take_unused(struct qpn_table *t)
 {
 	struct qpn_entry *e = LIST_FIRST(&t->unused);
@@ -92,10 +92,8 @@ static void put_unused(struct qpn_table *t, struct qpn_entry *e)
 
 /* --- Entries */
 
-/*
- * Gives an unused entry to a QPN, and counts it in the QPN's block. Returns 0 or an error of
- * hash_set.
- */
+/* Gives an unused entry to a QPN, and counts the entry in the QPN's block. Returns 0 or an error of
+ * hash_set. */
 static int fill_entry(struct qpn_table *t, struct qpn_entry *e, uint32_t qpn, uint32_t process)
 {
 	int rc = hash_set(t->by_qpn, &qpn, (uint32_t)(e - t->all));

@@ -4,14 +4,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Approximate descriptors of one connection with all its features, and of the daemon itself. */
+/* Approximate number of descriptors that one connection with all features needs, and the daemon
+ * itself. */
 #define FDS_PER_CONNECTION 10
 #define FDS_OF_DAEMON      64
 
-/*
- * For a table of `limit` entries: the reserve that greedy users leave free, and the least quota of
- * each user.
- */
+/* For a table of `limit` entries: the entries reserved for users who hold few, and the least quota
+ * of each user. */
 #define RESERVE(limit) ((limit) / 16)
 #define LEAST(limit)   ((limit) > 1024 ? (limit) / 1024 : 1)
 bool quota_applies(uid_t user)

@@ -16,7 +16,7 @@
 #include "urxed/session/session_uplink.h"
 #include "urxed/switch/forward.h"
 
-/* Between two attempts to send the state of the port, ns. */
+/* Time between two attempts to send the state of the port, ns. */
 #define RESEND_NS 100000000u
 
 static const struct vnic_server_ops ops;
@@ -39,7 +39,7 @@ static void resolve_address(void *ctx, struct vnic_server_client *conn,
 	int rc;
 
 	if (s->resolving) {
-		s->gone = true; /* a process may resolve one address at a time */
+		s->gone = true; /* an error: a process may resolve one address at a time */
 		return;
 	}
 	rc = neigh_resolve(sessions->neigh, sessions->now, vnic_server_uid(conn), r->sgid_index,
@@ -57,10 +57,8 @@ static struct vnic_server_client *conn_of(const struct switch_port *port)
 		->conn;
 }
 
-/*
- * The callback of INTRODUCE: returns the connection of the process that has the QPN. NULL: no
- * process has the QPN, or the asking process has no token left.
- */
+/* The callback for INTRODUCE: returns the connection of the process that has the QPN. NULL: no
+ * process has the QPN, or the process that sent INTRODUCE has no token left. */
 static struct vnic_server_client *qpn_owner(void *ctx, uint32_t qpn)
 {
 	struct sessions *sessions = ctx;
@@ -90,7 +88,9 @@ void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next
 	struct session *s = (struct session *)((char *)w - offsetof(struct session, waiter));
 
 	s->resolving = false;
-	/* If the process does not read its answers, its socket reports that next. */
+	/*
+	 * Ignores an error: if the process does not read its answers, its socket reports that next.
+	 */
 	vnic_server_resolved(s->conn, status, hop);
 }
 
@@ -103,16 +103,12 @@ static void send_port(struct sessions *sessions, struct session *s)
 	host_fill_port(sessions->host, &port);
 	rc = vnic_server_notice(s->conn, &port);
 	s->port_unsent = rc;
-	/*
-	 * The kernel has no memory for the notice, and epoll does not report when it has some
-	 * again.
-	 */
+	/* The kernel lacks memory for the notice. epoll does not report when there is memory again,
+	 * so the daemon tries again after a while. */
 	if (rc && rc != -EAGAIN)
 		sessions->resend_at = sessions->now + RESEND_NS;
-	/*
-	 * If the descriptor is watched already (EEXIST), epoll still reports each time that it
-	 * drains.
-	 */
+	/* The socket is full. epoll reports when it drains, even if it watches the descriptor
+	 * already (EEXIST). */
 	if (rc == -EAGAIN && epoll_ctl(sessions->epoll_fd, EPOLL_CTL_ADD, fd, &ev) &&
 	    errno != EEXIST)
 		s->gone = true;
@@ -151,7 +147,7 @@ void sessions_allow_bypass(struct sessions *sessions, bool on)
 	sessions_update_uplink(sessions);
 }
 
-/* Returns the number of remote QPs of all processes of a user; *total becomes that of all users. */
+/* Returns the number of remote QPs of all processes of a user; sets *total to that of all users. */
 static uint32_t count_remotes(const struct sessions *sessions, uid_t user, uint32_t *total)
 {
 	const struct session *s;
@@ -196,7 +192,7 @@ static int set_remote(void *ctx, struct vnic_server_client *conn,
 
 /* --- Added QPNs (qpn_table.h) */
 
-/* Returns the number of added QPNs of all processes of a user; *total becomes that of all users. */
+/* Returns the number of added QPNs of all processes of a user; sets *total to that of all users. */
 static uint32_t count_added(const struct sessions *sessions, uid_t user, uint32_t *total)
 {
 	uint32_t own = 0;
@@ -226,11 +222,12 @@ static int add_qpn(struct sessions *sessions, struct session *s, const struct vn
 }
 
 /*
- * Answers QPN_QUERY: returns 0 if a process reaches a peer's QPN by the switch or an inbox instead
- * of the HCA, -EBUSY if that is unknown for the moment, else -ENOENT. 0 only if r->dgid is this
- * host's, and a process of the same user has added the QPN with VNIC_QPN_REACHABLE and uses the
- * host's MAC. A process can add any QPN that no other has added, also that of another process's
- * queue pair of the HCA, and must not get what other users send to that queue pair.
+ * Answers QPN_QUERY. Returns 0 if the process reaches the peer's QPN by the switch or an inbox
+ * instead of the HCA; -EBUSY if the daemon cannot tell at the moment; else -ENOENT. 0 requires that
+ * r->dgid is this host's, that a process of the same user has added the QPN with
+ * VNIC_QPN_REACHABLE, and that this process uses the host's MAC. The user matters, because a
+ * process can add any QPN that no other has added, even that of another process's queue pair of the
+ * HCA, and must not get what other users send to that queue pair.
  */
 static int query_qpn(struct sessions *sessions, const struct session *s,
 		     const struct vnic_attach_qpn *r)
@@ -246,10 +243,8 @@ static int query_qpn(struct sessions *sessions, const struct session *s,
 	return rc == -EPERM ? -ENOENT : rc;
 }
 
-/*
- * Handles QPN_ADD, QPN_SET and QPN_REMOVE, which may change the blocks whose packets the uplink
- * must receive. Returns the status of the answer.
- */
+/* Handles QPN_ADD, QPN_SET and QPN_REMOVE; each may change the blocks whose packets the uplink must
+ * receive. Returns the status for the answer. */
 static int change_qpn(struct sessions *sessions, struct session *s, const struct vnic_attach_qpn *r)
 {
 	if (r->type == VNIC_ATTACH_QPN_REMOVE)
@@ -351,7 +346,7 @@ static void store_qpn(void *ctx, uint32_t place, const struct qpn_record *record
 	lease_store_put_qpn(((struct sessions *)ctx)->lease_store, place, record);
 }
 
-/* QPNs read from the file at a time. */
+/* Number of QPNs that are read from the file at a time. */
 #define RESTORE_QPNS 512
 
 static void restore_qpns(struct sessions *sessions)
@@ -376,7 +371,9 @@ void sessions_start(struct sessions *sessions)
 	sessions->limit = quota_connections(LEASE_BLOCKS);
 	restore_remotes(sessions);
 	restore_qpns(sessions);
-	/* Blocks of ended processes are leased last, because peers may still send to them. */
+	/*
+	 * lease_take leases blocks of ended processes last, because peers may still send to them.
+	 */
 	sessions->sw->leases.last = sessions->lease_store->last;
 	sessions->sw->leases.past = sessions->lease_store->past;
 	sessions->sw->leases.claimable = sessions->lease_store->claimable;
@@ -406,10 +403,8 @@ static bool may_connect(struct sessions *sessions, const struct vnic_server_clie
 	return false;
 }
 
-/*
- * Adds a session to the epoll set and the list. Returns 0, and the list owns the session; or a
- * negative errno value.
- */
+/* Adds a session to the epoll set and the list. Returns 0, after which the list owns the session,
+ * or a negative errno value. */
 static int add_session(struct sessions *sessions, struct session *s)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
@@ -449,10 +444,8 @@ int session_accept(struct sessions *sessions, int listen_fd)
 	return socket < 0 ? -errno : open_session(sessions, socket);
 }
 
-/*
- * Begins to serve a process's new NIC. The NIC's doorbell only wakes the daemon, so its event needs
- * no handler. Returns 0 or a negative errno value.
- */
+/* Begins to serve a process's new NIC. The epoll event of the NIC's doorbell has no handler,
+ * because it only has to wake the daemon. Returns 0 or a negative errno value. */
 static int attach_nic(struct sessions *sessions, struct session *s)
 {
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
@@ -470,9 +463,9 @@ static int attach_nic(struct sessions *sessions, struct session *s)
 }
 
 /*
- * Forwards one ring of frames at most before a message, in one call or several, because the process
- * may go on posting. Peers of an ending program wait for its last acknowledgements, so its frames
- * precede its message.
+ * A message of an ending program comes after the acknowledgements for which peers wait, so the
+ * frames go first. Before each message it forwards at most one ring of frames, in one call or
+ * several, because the process may go on posting.
  */
 bool session_forward_frames(struct sessions *sessions, uint64_t now, struct session *s)
 {
@@ -499,8 +492,9 @@ bool session_may_end(struct sessions *sessions, uint64_t now, struct session *s)
 }
 
 /*
- * Ends epoll's watch of the process's socket, or resumes it. While a message or hang-up waits for
- * frames, epoll would report it again and again; sessions_tick_ends looks for it instead.
+ * Ends or resumes epoll's watch of the process's socket. While a message or hang-up waits until the
+ * frames before it are forwarded, epoll would report the socket again and again. So epoll does not
+ * watch it then, and sessions_tick_ends looks at it instead.
  */
 static void set_unwatched(struct sessions *sessions, struct session *s, bool unwatched)
 {
@@ -530,10 +524,8 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 	sessions->now = now;
 	if (s->port_unsent)
 		send_port(sessions, s);
-	/*
-	 * The frames that the process posted before the message go first. The message stays in the
-	 * socket: epoll or sessions_tick_ends reports it again.
-	 */
+	/* First forwards the frames that the process posted before the message. If frames are left,
+	 * the message stays in the socket, and epoll or sessions_tick_ends reports it again. */
 	if (!session_forward_frames(sessions, now, s))
 		return;
 	if (s->port.waiting && vnic_server_ends(s->conn) && !session_may_end(sessions, now, s)) {
@@ -603,18 +595,14 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 	sessions->n_unwatched -= s->unwatched;
 	if (s->resolving)
 		neigh_cancel(sessions->neigh, &s->waiter);
-	/*
-	 * The process holds the doorbell too, so closing it here would not remove it from the epoll
-	 * set.
-	 */
+	/* Removes the doorbell from the epoll set; closing it would not, because the process has a
+	 * copy. */
 	if (s->port.dev)
 		epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_doorbell_fd(s->conn),
 			  NULL);
 	epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_fd(s->conn), NULL);
-	/*
-	 * A newly forked helper of fd_guard may hold a copy for a moment, which would keep the
-	 * descriptor in the epoll set. ENOENT: send_port() has not added it.
-	 */
+	/* Removes the descriptor from the epoll set; closing it might not, because a newly forked
+	 * helper of fd_guard may have a copy for a moment. ENOENT: send_port() has not added it. */
 	epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_notice_fd(s->conn), NULL);
 	if (s->port.dev)
 		log_ratelimited(&sessions->log, sessions->now, "process %d detached",
@@ -625,9 +613,9 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 }
 
 /*
- * Frees what other processes would wait for in vain after the process of the session has ended:
- * room in its inbox, and locks that it held on other inboxes. The end of its connection counts as
- * the process's end, unless the session is lost: then the process still uses them.
+ * Frees what other processes would otherwise wait for in vain after the end of the session's
+ * process: room in its inbox, and locks that it held on other inboxes. The end of the connection
+ * counts as the process's end, unless the session is lost: then the process still uses them.
  */
 static void release_inboxes(struct sessions *sessions, const struct session *dead)
 {
@@ -641,10 +629,8 @@ static void release_inboxes(struct sessions *sessions, const struct session *dea
 		vnic_server_inbox_unlock(s->conn, process);
 }
 
-/*
- * Whether the session is to be freed. Closes a session whose NIC is broken: the end of the
- * connection tells the process so.
- */
+/* Whether sessions_reap has to free the session. Also closes a session whose NIC is broken; the
+ * process learns that from the end of its connection. */
 static bool must_close(struct sessions *sessions, struct session *s)
 {
 	if (s->gone || !s->port.dev || vnic_device_state(s->port.dev) != VNIC_DEVICE_BROKEN)
@@ -656,13 +642,15 @@ static bool must_close(struct sessions *sessions, struct session *s)
 	return true;
 }
 
-/* The cost of freeing a session itself, in the units of work that SESSIONS_REAP_STEP limits. */
+/*
+ * The cost of freeing a session without QPNs, in the units of work that SESSIONS_REAP_STEP limits.
+ */
 #define SESSION_COST 32
 
 /*
  * Removes remote and added QPNs of a closed session, as many as *room has units, and subtracts the
- * units from *room. True: none is left, and the inboxes are released. False: the next call
- * continues.
+ * units from *room. Returns true if none is left, after it has released the inboxes. Returns false
+ * if the next call has to continue.
  */
 static bool is_reaped(struct sessions *sessions, struct session *s, uint32_t *room)
 {

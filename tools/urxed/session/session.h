@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Sessions: one for each process that is attached to the daemon, from accept to hang-up. Events of
- * its descriptors in the daemon's epoll set have the session as data. Only the thread of the
- * daemon's main loop calls these functions.
+ * a session's descriptors in the daemon's epoll set have the session as data. Only the thread of
+ * the daemon's main loop calls these functions.
  */
 #ifndef URXE_URXED_SESSION_SESSION_H
 #define URXE_URXED_SESSION_SESSION_H
@@ -25,55 +25,47 @@ struct session {
 	struct switch_port port;
 	struct neigh_waiter waiter;
 	bool resolving; /* an address resolution for the process has no result yet */
-	/*
-	 * The process has sent HELLO. The answer waits until other processes have claimed their
-	 * leases, until claims_until at most.
-	 */
+	/* The process has sent HELLO, but other processes may still claim leases. The answer waits
+	 * until they have, or until claims_until. */
 	bool awaits_welcome;
-	bool joined;             /* has a lease, and its port at the switch */
-	bool asked;              /* was sent the last request for its state (state_query.c) */
-	bool port_unsent;        /* has not been sent the newest port notice */
-	uint32_t blocks;         /* leased blocks of QPNs */
-	uint64_t token;          /* with which the process claims the blocks from a later daemon */
+	bool joined;             /* the process has a lease, and its port is in the switch */
+	bool asked;              /* it was sent the last request for its state (state_query.c) */
+	bool port_unsent;        /* the newest port notice is still to be sent to it */
+	uint32_t blocks;         /* number of leased blocks of QPNs */
+	uint64_t token;          /* the process claims its blocks from the next daemon with it */
 	bool demands;            /* its HELLO demands a block by number, and claims no blocks */
 	bool claims;             /* its HELLO claims the blocks of an earlier connection */
 	bool has_uplink_socket;  /* the process has packet sockets on the direct uplink */
 	bool uplink_asked;       /* the process has requested packet sockets from this daemon */
-	uint32_t uplink_members; /* uplinks of the sockets: direct_uplink_find() at their start */
-	uint64_t ends_at; /* end of the process, if frames of it waited then, ns; 0 = none did */
-	bool unwatched;   /* epoll does not report its messages, because frames of it wait */
-	uint32_t drained; /* number of its frames forwarded since its last message */
-	/* Limits its requests for the inboxes of other processes (INTRODUCE). */
+	uint32_t uplink_members; /* uplinks of these sockets: direct_uplink_find() at that time */
+	uint64_t ends_at; /* ns; the process has ended, but its frames wait since; 0 = not so */
+	bool unwatched;   /* epoll does not report its messages, because its frames wait */
+	uint32_t drained; /* number of its frames forwarded before its next message */
+	/* Limits how often it may request inboxes of other processes (INTRODUCE). */
 	struct token_bucket introductions;
-	uint64_t inbox_check; /* token of fd_guard_check_inbox for its inbox from an earlier daemon;
-				 0 = none */
-	/*
-	 * The session is closed. sessions_reap frees it, because the present batch of events may
-	 * name it.
-	 */
+	uint64_t inbox_check; /* token of fd_guard_check_inbox for the process's inbox from an
+				 earlier daemon; 0 = none */
+	/* The session is closed. sessions_reap frees it later, because the present batch of epoll
+	 * events may refer to it. */
 	bool gone;
-	/* While `gone`: the process lives, and may claim its blocks again. */
+	/* Valid if `gone`: the process lives, and may claim its blocks again. */
 	bool lost;
 };
 
-/*
- * The filter that keeps packets from the switch, because processes receive them by packet sockets
- * (direct_uplink.h): the blocks of QPNs to which these packets go.
- */
+/* The filter for packets that processes receive by packet sockets (direct_uplink.h): the switch
+ * does not receive packets to these blocks of QPNs. */
 struct session_exclusion {
-	uint32_t members;    /* direct_uplink_find() when the filter was set; 0: set it anew */
-	uint32_t generation; /* direct_uplink_generation() when the filter was set */
+	uint32_t members;    /* direct_uplink_find() at that time; 0: set the filter anew */
+	uint32_t generation; /* direct_uplink_generation() at that time */
 	uint32_t n;
 	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
 };
 
-/*
- * The filter of the uplink on the HCA's interface, while an HCA backs the device: the blocks of
- * QPNs whose packets the uplink receives. Other packets are for queue pairs of the HCA.
- */
+/* The filter of the uplink on the HCA's interface, while an HCA backs the device: the uplink
+ * receives only packets to these blocks of QPNs. Others are for queue pairs of the HCA. */
 struct session_admission {
 	struct uplink *uplink; /* NULL: no uplink has such a filter */
-	uint32_t generation;   /* of the uplink when the filter was set */
+	uint32_t generation;   /* of the uplink at that time */
 	uint32_t n;
 	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
 };
@@ -81,7 +73,7 @@ struct session_admission {
 struct sessions {
 	struct session *list;
 	uint32_t n;
-	uint32_t n_unwatched; /* ending sessions that sessions_tick_ends looks at */
+	uint32_t n_unwatched; /* number of ending sessions that sessions_tick_ends looks at */
 	int epoll_fd;
 	const struct host *host;
 	struct vswitch *sw;
@@ -90,172 +82,159 @@ struct sessions {
 	struct direct_uplink *direct_uplink;
 	struct session_exclusion exclusion;
 	struct session_admission admission;
-	bool indirect;         /* no frame may bypass the switch: a capture runs */
-	uint64_t claims_until; /* ns; clients of an earlier daemon may claim leases until then */
-	/* True after claims_until: only frozen programs, and those that have lost their connection
-	 * to this daemon, may still claim leases. */
+	bool indirect;         /* no frame may bypass the switch, because a capture runs */
+	uint64_t claims_until; /* ns; until then clients of an earlier daemon may claim leases */
+	/* True after claims_until: from then on only frozen programs, and those that have lost
+	 * their connection to this daemon, may claim leases. */
 	bool claims_ended;
-	uint32_t n_late;     /* claimable blocks of such programs at the last check, and those lost
-			      * since */
-	uint64_t late_check; /* ns; time of the next check of n_late */
-	/* Whether a program is frozen, and may claim late; NULL: none is. */
+	uint32_t n_late;     /* number of blocks that such programs may claim, at the last check,
+				plus those lost since */
+	uint64_t late_check; /* time of the next check of n_late, ns */
+	/* Whether a program is frozen, and so may claim late; NULL: no program is frozen. */
 	lease_store_frozen_fn *is_frozen;
 	void *is_frozen_ctx;
-	/*
-	 * 1 + the user whose process added the first QPN to the block, while the block has added
-	 * QPNs; the block counts as one of this user's unless it is leased. 0: unknown
-	 */
+	/* For a block with added QPNs: 1 + the user whose process added the first one; 0: unknown.
+	 * Unless the block is leased, it counts as one of this user's blocks. */
 	uint64_t adders[LEASE_BLOCKS];
 	uint64_t now;             /* time of the event being handled, ns */
 	uint64_t resend_at;       /* time of the next try of failed port notices, ns; 0 = none */
-	struct session *speaking; /* session whose message is being handled */
+	struct session *speaking; /* the session whose message the daemon is handling */
 	uint32_t limit;           /* maximum number of connections */
 	uint64_t inbox_checks;    /* number of checks of inboxes that were started */
 	struct log_ratelimit log; /* rate limit of lines about sessions */
-	bool told_short_queue;    /* the log has the line about net.core.rmem_max already */
-	/* Called for each process that has attached; NULL: not called. */
+	bool told_short_queue;    /* the log already has the line about net.core.rmem_max */
+	/* Called for each process that attaches; NULL: no such function. */
 	void (*attached)(void *ctx, struct session *s);
 	void *attached_ctx;
-	uint64_t counters[VNIC_COUNTER_COUNT]; /* of the NICs of closed sessions */
+	uint64_t counters[VNIC_COUNTER_COUNT]; /* sums of the NICs of closed sessions */
 };
 
 /*
  * Token bucket of a process's INTRODUCE requests: VNIC_BLOCKS at once, one for each possible
- * process of the host, then 100 a second. For each request the daemon reads /proc, or asks a helper
- * process that does (namespace_query.h). Without a token the daemon answers that it knows no peer,
- * and packets take the switch.
+ * process of the host, and then 100 a second. It is limited, because for each request the daemon
+ * reads /proc, or asks a helper process that does (namespace_query.h). If the bucket is empty, the
+ * daemon answers that it knows no peer, and packets take the switch.
  */
 #define SESSION_INTRODUCTIONS   VNIC_BLOCKS
 #define SESSION_INTRODUCTION_NS 10000000ull
 
-/* How long a new daemon waits until the clients of an earlier one have claimed their leases, ns. */
+/*
+ * Time that a new daemon waits until the clients of an earlier one have claimed their leases, ns.
+ */
 #define SESSION_CLAIM_NS 3000000000ull
 /*
- * How long a process that has lost its connection to this daemon may claim its leases, ns: longer
- * than the 10 s after which a device process tries again when the daemon has not answered. Other
- * processes try again at once.
+ * Time for which a process that has lost its connection to this daemon may claim its leases, ns. It
+ * is longer than the 10 s after which a device process tries again if the daemon has not answered.
+ * Other processes try again at once.
  */
 #define SESSION_LOST_NS 30000000000ull
 
 /*
- * How long the daemon goes on forwarding the frames of a process that has ended, while they wait
- * for receivers, ns. The switch drops those to a full receiver sooner, as those of a living
+ * Time for which the daemon goes on forwarding the frames of a process that has ended, while they
+ * wait for receivers, ns. The switch drops frames to a full receiver sooner, as those of a living
  * process.
  */
 #define SESSION_END_NS 1000000000ull
 
-/*
- * Restores remote QPs, added QPNs and claimable leases from the lease store of an earlier daemon.
- * The caller has set the pointers of *sessions.
- */
+/* Restores remote QPs, added QPNs and claimable leases of an earlier daemon from the lease store.
+ * The caller has set the pointers of *sessions. */
 void sessions_start(struct sessions *sessions);
 /*
- * Call it when the daemon begins to serve clients: they may claim leases for SESSION_CLAIM_NS from
- * `now` on. Before, no claim expires: on a busy machine the start of a daemon may take longer than
- * that, and no client can claim meanwhile.
+ * Call it when the daemon begins to serve clients: these may claim leases for SESSION_CLAIM_NS from
+ * `now` on. Before this call no claim expires: the start of a daemon may take longer than that on a
+ * busy machine, and no client can claim during the start.
  */
 void sessions_begin_claims(struct sessions *sessions, uint64_t now);
 /*
- * Accepts a pending connection. Returns 0: the process has a session, or the quota of its user
- * refused it and the connection is closed. -EAGAIN: no connection is pending. Other errors: the
- * daemon had no descriptor or memory for the connection, and may have closed it.
+ * Accepts a pending connection. Returns 0 if the process has a session, or if the quota of its user
+ * forbids one and the connection is closed. Returns -EAGAIN if no connection is pending. Other
+ * errors: the daemon had no descriptor or memory for the connection, and may have closed it.
  */
 int session_accept(struct sessions *sessions, int listen_fd);
-/* Handles pending input on a session's descriptors. */
+/* Handles an epoll event of one of the session's descriptors. */
 void session_event(struct sessions *sessions, uint64_t now, struct session *s);
 /* Whether the process has a queue pair in a multicast group. */
 bool session_wants_multicast(const struct session *s);
 /*
- * Sends the state of the port and its GID table to every session; a session whose socket is full
- * gets the newest state when its socket drains. If the kernel has no memory for the notice,
- * sessions_tick sends it.
+ * Sends the state of the port and its GID table to every session. If a session's socket is full,
+ * the session gets the newest state when its socket drains. If the kernel has no memory for the
+ * notice, sessions_tick sends it later.
  */
 void sessions_send_port(struct sessions *sessions);
-/*
- * Allows or forbids, for all present and future sessions, that frames bypass the switch: by inboxes
- * and by packet sockets on the uplink.
- */
+/* Allows or forbids that frames of all present and future sessions bypass the switch, by inboxes
+ * and by packet sockets on the uplink. */
 void sessions_allow_bypass(struct sessions *sessions, bool on);
-/*
- * Gives sessions the inboxes that they had under an earlier daemon, once fd_guard.h has checked
- * these. Call it when fd_guard_fd is readable.
- */
+/* Gives sessions the inboxes that they had under an earlier daemon, after fd_guard.h has checked
+ * them. Call it when fd_guard_fd is readable. */
 void sessions_take_inboxes(struct sessions *sessions);
-/*
- * The callback switch_introduce_fn: sends a process the inbox of another one, to which it may then
- * send frames past the switch.
- */
+/* A switch_introduce_fn: sends a process the inbox of another one, to which it may then send frames
+ * without the switch. */
 switch_introduce_fn session_introduce;
-/* Sends the process that asked for w the result of this address resolution. */
+/* Sends the result of this address resolution to the process that requested it. */
 void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
 /* Whether process pid of `user` has leased or added the QPN (qpn_table.h). */
 bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uid_t user, uint32_t qpn);
 /*
  * Frees closed sessions, and closes and frees those whose NIC is broken. All processes wait
- * meanwhile, so one call does SESSIONS_REAP_STEP units of work at most: to remove a remote or added
- * QPN is one unit, to free a session 32. Returns whether it did something. The main loop calls it
- * between two batches of events.
+ * meanwhile, so one call does at most SESSIONS_REAP_STEP units of work: the removal of a remote or
+ * added QPN is one unit, the freeing of a session 32. Returns whether it has freed anything. The
+ * main loop calls it between two batches of epoll events.
  */
 #define SESSIONS_REAP_STEP 512
 bool sessions_reap(struct sessions *sessions);
-/*
- * Closes all sessions at the end of the daemon. The filters of uplinks stay: processes go on with
- * their packet sockets, and no switch delivers their packets any more.
- */
+/* Closes all sessions at the end of the daemon. Leaves the filters of uplinks in place, because
+ * processes go on with their packet sockets, and no switch delivers their packets. */
 void sessions_close_all(struct sessions *sessions);
-/* Sums the counters of all NICs, including those of closed sessions. */
+/* Sums the counters of all NICs, also of closed sessions. */
 void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNTER_COUNT]);
 
 /* --- session_lease.c */
 /*
  * Ends claims when their time is over, and welcomes processes that waited for the claims of others.
  * Calls sessions_resend_port and sessions_tick_ends. Returns the time of the next call in ns,
- * UINT64_MAX = never.
+ * UINT64_MAX: no timer runs.
  */
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now);
 
 /*
- * Callbacks of vnic/server.h for session.c: session_welcome handles a HELLO, session_lease_more a
- * LEASE. ctx is the struct sessions. Results as in struct vnic_server_ops.
+ * Callbacks of vnic/server.h that session.c installs: session_welcome handles a HELLO,
+ * session_lease_more a LEASE. ctx is the struct sessions. They return as struct vnic_server_ops
+ * says.
  */
 int session_welcome(void *ctx, struct vnic_server_client *conn,
 		    const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w);
 int session_lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn);
-/*
- * Adds a QPN to the process, for session.c; result as of switch_add_qpn. -EACCES also: the block is
- * quiet (lease_is_quiet). -ENOSPC also: the user has as many blocks as the quota allows.
- */
+/* Adds a QPN to the process, for session.c. Returns as switch_add_qpn; also -EACCES if the block is
+ * quiet (lease_is_quiet), and -ENOSPC if the user has as many blocks as the quota allows. */
 int session_add_qpn(struct sessions *sessions, struct session *s, uint32_t qpn, uint32_t flags);
 /*
- * Whether the process of a session whose connection has ended may claim its leases again. True if
- * the process lives, and may not have received an answer of the daemon: it may have taken the
- * daemon for dead. rc: the error of vnic_server_event.
+ * Whether the process of a session whose connection has ended may claim its leases again: it lives,
+ * and may not have received an answer of the daemon, so it may have given up this connection. rc:
+ * the error of vnic_server_event.
  */
 bool session_is_lost(const struct sessions *sessions, const struct session *s, int rc);
-/*
- * Ends the leases of a session that is being destroyed. The process of a lost session may claim
- * them for SESSION_LOST_NS.
- */
+/* Ends the leases of a session that is being freed. The process of a lost session may claim them
+ * for SESSION_LOST_NS. */
 void session_end_leases(struct sessions *sessions, struct session *s);
 /*
- * Frees the lock of the process's inbox if its holder, another process, died without a connection,
- * such as while no daemon ran. That is a holder without a lease, after all claims have ended. A
- * process that has not claimed its lease in time may still live and write to the inbox: then the
+ * Frees the lock of the process's inbox if its holder, another process, has died without a
+ * connection, as while no daemon ran. Such a holder has no lease when all claims have ended. But if
+ * a process has not claimed its lease in time, yet lives, it may still write to the inbox: then the
  * lock stays.
  */
 void session_free_dead_lock(const struct sessions *sessions, struct session *s);
 
 /* --- session.c, for session_lease.c */
 /*
- * Sends the state of the port again to the sessions that lack it, if it is time for that; returns
+ * Sends the state of the port again to the sessions that lack it, if it is time for that. Returns
  * the time of the next call in ns. The main loop calls it when sessions_send_port may have failed
  * since sessions_tick.
  */
 uint64_t sessions_resend_port(struct sessions *sessions);
 /*
- * Handles the messages and hang-ups of processes whose frames waited for their receivers, if the
- * receivers have taken the frames by now or SESSION_END_NS is over. Returns the time of the next
- * call in ns; an earlier call is needed only after frames have moved.
+ * Handles the messages and hang-ups that waited for frames of their process, if the receivers have
+ * taken the frames by now, or if SESSION_END_NS is over. Returns the time of the next call in ns;
+ * an earlier call has an effect only after frames have moved.
  */
 uint64_t sessions_tick_ends(struct sessions *sessions, uint64_t now);
 /* Returns the session of a connection, which must exist. */
@@ -263,15 +242,14 @@ struct session *sessions_find_conn(struct sessions *sessions,
 				   const struct vnic_server_client *conn);
 /*
  * Forwards the frames that the process posted before its message or hang-up, up to
- * SWITCH_RUN_FRAMES frames in a call. False: the caller calls again for more before it handles the
- * message. `now` in ns.
+ * SWITCH_RUN_FRAMES frames in a call. Returns false if there may be more: then the caller calls
+ * again before it handles the message. `now` in ns.
  */
 bool session_forward_frames(struct sessions *sessions, uint64_t now, struct session *s);
 /*
  * Call it after session_forward_frames, when the process has ended or stops its NIC. Returns
- * whether the session may end now. False: frames wait for their receivers, and the caller asks
- * again, for SESSION_END_NS at most. Then this function drops the frames that still wait, and
- * returns true.
+ * whether the session may end now. Returns false while frames wait for their receivers; the caller
+ * then asks again. After SESSION_END_NS it drops the frames that still wait, and returns true.
  */
 bool session_may_end(struct sessions *sessions, uint64_t now, struct session *s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * QPN leases of sessions: new ones within quotas, and those that processes claim after a restart of
- * the daemon (session.h). A process gets its welcome with its first lease.
+ * the daemon (session.h). The answer to the process's HELLO, the welcome, carries its first lease.
  */
 #include <assert.h>
 #include <errno.h>
@@ -16,11 +16,11 @@
 
 /*
  * Interval of checks whether the processes that may claim leases still live, while another process
- * waits for its welcome. Also the time from the loss of a connection to the first check of its
- * process.
+ * waits for its welcome. It is also the time from the loss of a connection to the first check of
+ * the connection's process.
  */
 #define CLAIM_CHECK_NS 50000000u
-/* Interval of further checks of programs that may claim late: whether they live, and are frozen. */
+/* Interval of further checks of programs that may claim late: whether they live and are frozen. */
 #define LATE_CHECK_NS 1000000000ull
 
 static_assert(VNIC_BLOCKS == LEASE_BLOCKS, "processes name each other by block number");
@@ -65,14 +65,14 @@ static void forget_lost_remotes(struct sessions *sessions)
 			remote_qp_acl_forget(&sessions->sw->remotes, process);
 }
 
-/* Whether a block cannot be leased because of the QPNs that processes have added in it. */
+/* Whether the block cannot be leased because processes have added QPNs in it. */
 static bool is_block_of_added(const struct vswitch *sw, uint32_t block)
 {
 	return block && block != LEASE_BLOCKS - 1 && sw->added.in_block[block] &&
 	       !sw->leases.owner[block];
 }
 
-/* Whether a process may claim a block that it has had in a connection to this daemon. */
+/* Whether a process may claim the block that it had in an earlier connection to this daemon. */
 static bool is_lost_block(const struct sessions *sessions, uint32_t block)
 {
 	const struct lease_store *store = sessions->lease_store;
@@ -81,8 +81,8 @@ static bool is_lost_block(const struct sessions *sessions, uint32_t block)
 }
 
 /*
- * Whether the user's quota permits one more block, by a lease or by the first QPN added there.
- * Blocks of lost connections count: a process could make any number of them.
+ * Whether the user's quota permits one more block, for a lease or for the first QPN added in a
+ * block. Blocks of lost connections count, because a process could lose any number of connections.
  */
 static bool may_have_block(const struct sessions *sessions, uid_t user)
 {
@@ -105,7 +105,8 @@ static bool may_have_block(const struct sessions *sessions, uid_t user)
 	return quota_allows(user, own, total, LEASE_BLOCKS - 2);
 }
 
-/* Returns 0 or -ENOSPC: limits blocks per process by VNIC_LEASES_MAX, and per user by the quota. */
+/* Returns 0, or -ENOSPC if the process has VNIC_LEASES_MAX blocks, or its user as many as the quota
+ * permits. */
 static int check_quota(const struct sessions *sessions, const struct session *s)
 {
 	return s->blocks < VNIC_LEASES_MAX && may_have_block(sessions, vnic_server_uid(s->conn))
@@ -122,14 +123,16 @@ static bool is_quiet(const struct sessions *sessions, const struct session *s, u
 }
 
 /*
- * Returns 0 if the process may have the block that it demands, to restore queue pairs with their
- * QPNs. Errors as of lease_check_demand; -EACCES: the block is quiet (lease_is_quiet).
+ * Returns 0 if the process may have the block that it demands, in order to restore queue pairs with
+ * their QPNs. Otherwise returns an error of lease_check_demand, or -EACCES if the block is quiet
+ * (lease_is_quiet).
  */
 static int check_demand(const struct sessions *sessions, const struct session *s, uint32_t qpn)
 {
 	int rc;
 
-	/* The saved process may have ended before it claimed the block. */
+	/* Drops claims of ended processes: the saved process may have ended before it claimed the
+	 * block. */
 	lease_store_count_claimable(sessions->lease_store);
 	rc = lease_check_demand(&sessions->sw->leases, qpn);
 	if (rc)
@@ -145,7 +148,8 @@ int session_add_qpn(struct sessions *sessions, struct session *s, uint32_t qpn, 
 	bool is_first;
 	int rc;
 
-	/* Blocks of an earlier daemon's processes have no adder yet. */
+	/* The first QPN in the block, or the first since the restart: blocks of an earlier daemon's
+	 * processes have no adder yet. */
 	is_first = !sw->leases.owner[block] &&
 		   (!sw->added.in_block[block] || !sessions->adders[block]);
 	if (!sw->leases.owner[block] && is_quiet(sessions, s, block))
@@ -172,8 +176,8 @@ static const char *refusal_text(int rc)
 /* How a process gets a block of QPNs. */
 enum lease_way {
 	LEASE_ANY,
-	LEASE_CLAIM, /* the block that its token proves to be its own */
-	LEASE_DEMAND /* a block that it names */
+	LEASE_CLAIM, /* a block that the process had before, as its token proves */
+	LEASE_DEMAND /* a block that the process names by its first QPN */
 };
 
 static int check_lease(struct sessions *sessions, const struct session *s, uint32_t qpn,
@@ -196,8 +200,9 @@ static int lease_block_to_session(struct sessions *sessions, struct session *s, 
 	int rc = check_lease(sessions, s, *qpn, way);
 
 	/*
-	 * Before the lease: the block may be the number of a process that can no longer claim it,
-	 * whose restored remote QPs must not become those of the new process.
+	 * Before the lease, because a process that can no longer claim the block may have left
+	 * restored remote QPs under the block's number, which must not become those of the new
+	 * process.
 	 */
 	if (!rc && !claims)
 		forget_lost_remotes(sessions);
@@ -216,10 +221,8 @@ static int lease_block_to_session(struct sessions *sessions, struct session *s, 
 	return 0;
 }
 
-/*
- * When a process has claimed one block, leases all its other blocks to it at once: the process
- * itself may claim them late. Returns 0 or an error.
- */
+/* When a process has claimed one block, leases all its other blocks to it at once, because the
+ * process itself might claim them too late. Returns 0 or an error. */
 static int reclaim_other_blocks(struct sessions *sessions, struct session *s)
 {
 	pid_t pid = vnic_server_pid(s->conn);
@@ -231,7 +234,7 @@ static int reclaim_other_blocks(struct sessions *sessions, struct session *s)
 	return rc;
 }
 
-/* How the first lease of a process is made; qpn: the first QPN of the block, 0 = any block. */
+/* Returns how the process gets its first lease; qpn: the first QPN of the block, 0 = any block. */
 static enum lease_way first_way(const struct session *s, uint32_t qpn)
 {
 	if (s->demands)
@@ -244,7 +247,8 @@ static int lease_and_join(struct sessions *sessions, struct session *s, uint32_t
 	enum lease_way way = first_way(s, *qpn);
 	int rc;
 
-	/* First, because the process's new number may be in a lock that a dead process has left. */
+	/* Before the lease, because a dead process may have left a lock with the number that this
+	 * process gets. */
 	free_dead_locks(sessions);
 	process_name(vnic_server_pid(s->conn), s->port.name);
 	s->port.remotes.user = vnic_server_uid(s->conn);
@@ -280,7 +284,7 @@ static void fill_welcome(const struct sessions *sessions, const struct session *
 	memcpy(w->pkeys, sessions->host->pkeys, sizeof(w->pkeys));
 }
 
-/* Returns the session of process pid that has the blocks of that token; NULL: none. */
+/* Returns the session of process pid whose blocks have that token; NULL: there is none. */
 static struct session *find_holder(struct sessions *sessions, uint64_t token, pid_t pid)
 {
 	struct session *s = sessions->list;
@@ -291,9 +295,9 @@ static struct session *find_holder(struct sessions *sessions, uint64_t token, pi
 }
 
 /*
- * Ends the earlier connection of a claiming process, which the process has given up, if the daemon
- * has not handled its end yet. Returns 0: there is no such connection; -EBUSY: it ends, or frames
- * of it wait, and the process tries again.
+ * Ends the earlier connection of a claiming process, which has given that connection up, if the
+ * daemon has not noticed its end yet. Returns 0 if there is no such connection. Returns -EBUSY if
+ * the connection is ending, or if its frames wait; the process then tries again.
  */
 static int end_earlier_connection(struct sessions *sessions, const struct session *s,
 				  uint64_t token)
@@ -322,10 +326,8 @@ int session_welcome(void *ctx, struct vnic_server_client *conn,
 	int rc;
 
 	s->demands = hello->demands;
-	/*
-	 * A demand does not wait for claims: if a survivor may claim the block, the demand is
-	 * refused at once.
-	 */
+	/* A demand does not wait for claims. If a survivor may claim the block, the daemon refuses
+	 * the demand at once. */
 	s->awaits_welcome =
 		!qpn && !s->demands && lease_store_count_claimable(sessions->lease_store);
 	if (s->awaits_welcome)
@@ -353,10 +355,8 @@ static void welcome_late(struct sessions *sessions, struct session *s)
 		s->gone = true;
 }
 
-/*
- * Ends claims (lease_store_end_claims), and drops what the daemon has kept for processes that can
- * make no claim any more.
- */
+/* Ends claims (lease_store_end_claims), and drops what the daemon has kept for processes that can
+ * no longer claim. */
 static void end_claims(struct sessions *sessions)
 {
 	struct lease_store *store = sessions->lease_store;
@@ -372,19 +372,16 @@ static void end_claims(struct sessions *sessions)
 	sessions_update_uplink(sessions);
 }
 
-/*
- * Ends claims when their time is over. Returns the time of the next call in ns, UINT64_MAX = never.
- */
+/* Ends claims when their time is over. Returns the time of the next call in ns, UINT64_MAX: no
+ * timer runs. */
 static uint64_t tick_claims(struct sessions *sessions, uint64_t now)
 {
 	uint64_t due = sessions->claims_ended ? sessions->late_check : sessions->claims_until;
 
 	if (now < due)
 		return due;
-	/*
-	 * Repeated each LATE_CHECK_NS while late claims are left. The last time drops all that was
-	 * kept for frozen programs.
-	 */
+	/* Repeats each LATE_CHECK_NS while programs may claim late. The last call drops all that
+	 * the daemon has kept for frozen programs. */
 	if (!sessions->claims_ended || sessions->n_late) {
 		end_claims(sessions);
 		sessions->late_check = now + LATE_CHECK_NS;
@@ -411,8 +408,8 @@ static uint64_t tick_welcomes(struct sessions *sessions, uint64_t now)
 	uint64_t again = now + CLAIM_CHECK_NS, next;
 
 	next = tick_claims(sessions, now);
-	/* The check of all claimants in /proc is slow, so it runs only while a process waits for
-	 * its welcome. */
+	/* Checks all claimants in /proc only while a process waits for its welcome, because that is
+	 * slow. */
 	if (!any_awaits_welcome(sessions))
 		return (store->n_claimable && !store->ended) || sessions->n_late ? next
 										 : UINT64_MAX;
@@ -458,8 +455,11 @@ static void end_lease(struct sessions *sessions, const struct session *s, uint32
 	}
 	lease_store_lose(store, qpn, sessions->now + SESSION_LOST_NS);
 	if (sessions->claims_ended) {
-		/* sessions_tick looks whether the process lives, and ends the claim. A process that
-		 * is killed closes its connection shortly before it has ended. */
+		/*
+		 * The process may just be ending, because a killed process closes its connection
+		 * shortly before its end. sessions_tick soon checks whether it lives, and otherwise
+		 * ends the claim.
+		 */
 		if (!sessions->n_late || soon < sessions->late_check)
 			sessions->late_check = soon;
 		sessions->n_late++;

@@ -16,13 +16,13 @@ static_assert(BOND_MEMBERS <= PACKET_GROUP_MAX, "a socket for each member");
 static_assert(PACKET_PORT_QPN_SHIFT == LEASE_SHIFT, "a lease is a block of a packet port's filter");
 
 /*
- * How long a process may take to close its sockets until the switch delivers packets that these may
- * receive, too, ns: longer than a process waits for the processor, less than a requester's retries
- * take (8 timeouts of 67 ms).
+ * Time that a process has to close its sockets before the switch delivers packets that the sockets
+ * may also receive, ns. It is longer than a process waits for a processor, and shorter than a
+ * requester's retries take (8 timeouts of 67 ms).
  */
 #define CLOSE_NS (200 * UINT64_C(1000000))
 
-/* Blocks of QPNs, in the form of netdev/packet_port.h. */
+/* Blocks of QPNs, in the form that netdev/packet_port.h takes. */
 struct blocks {
 	uint16_t at[PACKET_PORT_QPN_BLOCKS_MAX];
 	uint32_t n; /* may exceed PACKET_PORT_QPN_BLOCKS_MAX: then `at` lacks the last ones */
@@ -40,10 +40,8 @@ static struct session *session_of(struct switch_port *port)
 	return (struct session *)((char *)port - offsetof(struct session, port));
 }
 
-/*
- * Whether the process's sockets are on the uplinks that carry the frames now, and not on a bond's
- * former member.
- */
+/* Whether the process's sockets are on the uplinks that now carry frames, and not on a former
+ * active member of a bond. */
 static bool socket_is_on_carriers(const struct sessions *sessions, const struct session *s)
 {
 	return s->has_uplink_socket &&
@@ -51,9 +49,9 @@ static bool socket_is_on_carriers(const struct sessions *sessions, const struct 
 }
 
 /*
- * Whether a process receives packets to a block by a packet socket of its own. That holds also for
- * a socket from an earlier daemon, or from before the uplink was opened again, until the process
- * has asked for a new one.
+ * Whether a process receives packets to the block by a packet socket of its own. This may be a
+ * socket from an earlier daemon, or from before the uplink was opened again, until the process has
+ * asked for a new one.
  */
 static bool is_direct_block(const struct sessions *sessions, uint32_t block)
 {
@@ -74,17 +72,15 @@ static void find_direct_blocks(const struct sessions *sessions, struct blocks *b
 			add_block(blocks, block);
 }
 
-/* Whether packet sockets of processes at present receive the same packets as the switch. */
+/* Whether packet sockets of processes now receive the packets that the switch receives. */
 static bool sockets_receive(const struct sessions *sessions)
 {
 	return direct_uplink_generation(sessions->direct_uplink) &&
 	       !(sessions->indirect && direct_uplink_redirects(sessions->direct_uplink));
 }
 
-/*
- * Marks the ports of processes with packet sockets. The switch then does not deliver frames to them
- * that their sockets receive, too (comes_by_socket in forward.c).
- */
+/* Marks the ports of processes with packet sockets. The switch then does not deliver frames to
+ * these processes that their sockets receive, too (comes_by_socket in forward.c). */
 static void mark_ports(struct sessions *sessions, uint32_t members, const struct blocks *blocks)
 {
 	const uint32_t sockets = sockets_receive(sessions) ? members : 0;
@@ -100,10 +96,8 @@ static void mark_ports(struct sessions *sessions, uint32_t members, const struct
 	}
 }
 
-/*
- * Whether the port has this filter already. An uplink that was opened again has another generation,
- * and no filter.
- */
+/* Whether the uplinks have this filter already. An uplink that was opened again has no filter, and
+ * another generation. */
 static bool is_excluded(const struct session_exclusion *now, uint32_t members, uint32_t generation,
 			const struct blocks *blocks)
 {
@@ -112,9 +106,9 @@ static bool is_excluded(const struct session_exclusion *now, uint32_t members, u
 }
 
 /*
- * Removes the filter of uplinks on which processes have no packet sockets any more, so that the
- * switch receives all their frames again. `members`: bit mask of uplinks. On an HCA's uplink, the
- * HCA's filter has replaced this one, and stays.
+ * Removes the filter of uplinks on which processes no longer have packet sockets, so that the
+ * switch receives all their frames again. `members`: bit mask of these uplinks. Leaves out the
+ * HCA's uplink, where the HCA's filter has replaced this one.
  */
 static void stop_excluding(const struct sessions *sessions, uint32_t members)
 {
@@ -131,8 +125,8 @@ static void stop_excluding(const struct sessions *sessions, uint32_t members)
 
 /*
  * Keeps packets to these blocks from the switch, on the uplinks `members`. Sets the filter only if
- * it changes: the comparison takes much less time. -ENOSPC: too many blocks; or an error of
- * direct_uplink_exclude.
+ * it changes, because the comparison takes much less time. Returns 0, -ENOSPC if there are too many
+ * blocks, or an error of direct_uplink_exclude.
  */
 static int exclude_blocks(struct sessions *sessions, uint32_t members, const struct blocks *blocks)
 {
@@ -152,10 +146,8 @@ static int exclude_blocks(struct sessions *sessions, uint32_t members, const str
 	return rc;
 }
 
-/*
- * Stores in the lease store, for the blocks of session s, whether its process has a packet socket;
- * s NULL: for all leased blocks.
- */
+/* Stores in the lease store, for the blocks of session s, whether its process has a packet socket;
+ * if s is NULL, for all leased blocks. */
 static void store_direct_blocks(struct sessions *sessions, const struct session *s,
 				bool direct_uplink)
 {
@@ -169,10 +161,8 @@ static void store_direct_blocks(struct sessions *sessions, const struct session 
 	}
 }
 
-/*
- * Notes that the process has to close its sockets. Until it has done so, they may receive packets
- * that the switch receives, too.
- */
+/* Notes that the process has to close its sockets, and that until it has, its sockets may receive
+ * packets that the switch receives, too. */
 static void await_close(const struct sessions *sessions, struct switch_port *port)
 {
 	if (!port->sockets)
@@ -182,9 +172,9 @@ static void await_close(const struct sessions *sessions, struct switch_port *por
 }
 
 /*
- * Notes that no process has packet sockets any more: processes close theirs while no uplink permits
- * any, and ask for new ones after that. The switch receives their packets, and delivers them when a
- * process has closed its sockets (session_give_uplink).
+ * Notes that no process has packet sockets any more. While no uplink permits any, processes close
+ * theirs, and later they ask for new ones. The switch now receives their packets, and delivers them
+ * when a process has closed its sockets (session_give_uplink).
  */
 static void forget_sockets(struct sessions *sessions)
 {
@@ -224,9 +214,9 @@ static int exclude_direct_blocks(struct sessions *sessions)
 
 /*
  * Collects the blocks whose packets the uplink must receive while an HCA backs the device: leased
- * ones, and those with QPNs of the HCA that the engine executes (VNIC_QPN_UPLINK). The HCA receives
- * all other packets, so the switch need not see them, but for those to QP1, which the uplink always
- * receives: urxed may have made connections before the HCA came.
+ * blocks, and those with QPNs of the HCA that the engine executes (VNIC_QPN_UPLINK). The switch
+ * need not see other packets, which are for the HCA, except those to QP1: the uplink receives these
+ * with any filter, because urxed may have made connections before the HCA came.
  */
 static void find_own_blocks(const struct sessions *sessions, struct blocks *blocks)
 {
@@ -246,8 +236,9 @@ static bool is_admitted(const struct session_admission *now, const struct uplink
 }
 
 /*
- * Makes the uplink with the filter receive all packets again: the HCA has gone, or the filter would
- * have too many blocks for the port or the kernel. Returns 0 or an error of netdev_exclude_qpns.
+ * Makes the uplink that has the filter receive all packets again, because the HCA has gone, or
+ * because the filter would have too many blocks for the port or the kernel. Returns 0 or an error
+ * of netdev_exclude_qpns.
  */
 static int admit_all(struct session_admission *now)
 {
@@ -277,7 +268,8 @@ static int admit_own_blocks(struct sessions *sessions)
 	rc = netdev_admit_qpns(u->port, blocks.at, blocks.n);
 	*now = (struct session_admission){.uplink = u, .generation = u->generation, .n = blocks.n};
 	memcpy(now->blocks, blocks.at, blocks.n * sizeof(blocks.at[0]));
-	/* The port may still have its old filter, which drops packets to the new blocks. */
+	/* After the error the port may still have its old filter, which drops packets to the new
+	 * blocks. */
 	if (rc)
 		admit_all(now);
 	return rc;
@@ -297,10 +289,8 @@ void sessions_update_uplink(struct sessions *sessions)
 {
 	int rc;
 
-	/*
-	 * First, because the removal of an HCA's filter would also remove the filter for direct
-	 * uplinks.
-	 */
+	/* Before the filter for direct uplinks, because the removal of an HCA's filter would remove
+	 * that one, too. */
 	sessions_update_admission(sessions);
 	rc = exclude_direct_blocks(sessions);
 	if (rc)
@@ -327,10 +317,8 @@ void session_add_uplink_block(struct sessions *sessions, const struct session *s
 
 /* --- Sockets */
 
-/*
- * Whether the daemon's limit and the user's quota permit sockets for `asker`. Does not count the
- * old sockets of `asker`, which the new ones replace.
- */
+/* Whether the daemon's limit and the user's quota permit sockets for `asker`. Does not count the
+ * sockets that `asker` has, because the new ones replace them. */
 static bool has_room(const struct sessions *sessions, const struct session *asker)
 {
 	uid_t user = vnic_server_uid(asker->conn);
@@ -358,10 +346,8 @@ static int check_request(const struct sessions *sessions, const struct session *
 	return has_room(sessions, s) ? 0 : -ENOSPC;
 }
 
-/*
- * Notes that the process has no socket, or cannot use it, so that the switch receives its packets.
- * Returns rc.
- */
+/* Notes that the process has no socket, or cannot use it, so that the switch receives the process's
+ * packets. Returns rc. */
 static int refuse_socket(struct sessions *sessions, struct session *s, int rc)
 {
 	s->has_uplink_socket = false;
@@ -370,7 +356,7 @@ static int refuse_socket(struct sessions *sessions, struct session *s, int rc)
 	return rc;
 }
 
-/* As refuse_socket, for a process that may still have its old sockets. */
+/* As refuse_socket, for a process that may not have closed its old sockets yet. */
 static int refuse_new_sockets(struct sessions *sessions, struct session *s, int rc)
 {
 	await_close(sessions, &s->port);
@@ -383,7 +369,7 @@ static void log_refusal(struct sessions *sessions, const struct session *s, int 
 			vnic_server_pid(s->conn), strerror(-rc));
 }
 
-/* Logs once that the kernel limits the sockets' queues. */
+/* Logs, once, that the kernel limits the sockets' queues. */
 static void check_queue(struct sessions *sessions, int fd)
 {
 	if (sessions->told_short_queue || !packet_port_queue_is_short(fd))

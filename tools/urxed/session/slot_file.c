@@ -16,10 +16,8 @@
 #include "common/rundir.h"
 #include "urxed/session/process_info.h"
 
-/*
- * Slots begin at a page, and each lies in one page: an interrupted write has changed either all of
- * a slot or nothing.
- */
+/* Slots begin at a page boundary, and each lies within one page. So an interrupted write has
+ * changed either all of a slot or nothing. */
 #define FIRST_SLOT_OFFSET 4096
 #define RETRY_NS          1000000000ull
 
@@ -29,8 +27,8 @@ struct header {
 };
 
 struct slot {
-	uint64_t sum;  /* checksum of the rest */
-	uint32_t size; /* of data; 0 = unused slot */
+	uint64_t sum;  /* checksum of the members behind it */
+	uint32_t size; /* size of the object in data, bytes; 0 = unused slot */
 	uint32_t reserved;
 	uint8_t data[SLOT_FILE_BYTES];
 };
@@ -38,7 +36,7 @@ struct slot {
 static_assert(FIRST_SLOT_OFFSET % sizeof(struct slot) == 0, "no slot crosses a page");
 static_assert(SLOT_FILE_BYTES % sizeof(uint64_t) == 0, "data is whole words");
 
-/* FNV-1a over words; data is zero behind its end. */
+/* FNV-1a over words; needs zeros behind the object in data. */
 static uint64_t slot_checksum(const struct slot *slot)
 {
 	uint64_t sum = UINT64_C(0xcbf29ce484222325) ^ slot->size, word;
@@ -51,7 +49,9 @@ static uint64_t slot_checksum(const struct slot *slot)
 	return sum;
 }
 
-/* Returns how many bytes of a slot are written or read: all before `data`, and `size` of `data`. */
+/*
+ * Returns how many bytes of a slot to write or read: all before `data`, and `size` bytes of `data`.
+ */
 static uint32_t written_size(uint32_t size)
 {
 	return (uint32_t)offsetof(struct slot, data) + size;
@@ -91,12 +91,13 @@ int slot_file_open(struct slot_file *s, const char *run_dir, const char *name, c
 	}
 	end = lseek(s->fd, 0, SEEK_END);
 	if (end > FIRST_SLOT_OFFSET)
-		/* Counts the last slot also if it is incomplete. */
+		/* Counts also an incomplete last slot. */
 		s->n = (uint32_t)((end - FIRST_SLOT_OFFSET - 1) / (off_t)sizeof(struct slot)) + 1;
 	return 0;
 }
 
-/* Lets slot_file_put use the slot. Without memory the slot stays unused until the next daemon. */
+/* Makes the slot available to slot_file_put. If memory is lacking, the slot stays unused until the
+ * next daemon. */
 static void add_free_slot(struct slot_file *s, uint32_t index)
 {
 	uint32_t room = s->room ? 2 * s->room : 64;
@@ -126,7 +127,7 @@ int slot_file_get(const struct slot_file *s, uint32_t index, void *data, uint32_
 	return 0;
 }
 
-/* Makes s->unwritten[index] exist. */
+/* Makes room so that s->unwritten[index] exists. */
 static bool make_unwritten_room(struct slot_file *s, uint32_t index)
 {
 	const uint32_t room = index + index / 2 + 64;
@@ -143,7 +144,8 @@ static bool make_unwritten_room(struct slot_file *s, uint32_t index)
 	return true;
 }
 
-/* Without memory the slot keeps its old content in the file. */
+/* Keeps a slot's new content in memory. If memory is lacking, the file keeps the slot's old
+ * content. */
 static void keep_unwritten(struct slot_file *s, uint32_t index, const struct slot *slot)
 {
 	struct slot *copy = make_unwritten_room(s, index) ? malloc(written_size(slot->size)) : NULL;
@@ -169,7 +171,7 @@ static bool try_write(const struct slot_file *s, uint32_t index, const struct sl
 	const ssize_t size = (ssize_t)written_size(slot->size);
 	const ssize_t written = pwrite(s->fd, slot, (size_t)size, slot_offset(index));
 
-	/* A short write sets no errno: there was no room for the rest. */
+	/* A short write sets no errno; it means that the rest had no room. */
 	if (written >= 0 && written < size)
 		errno = ENOSPC;
 	return written == size;
@@ -187,7 +189,8 @@ static void write_slot(struct slot_file *s, uint32_t index, const struct slot *s
 	keep_unwritten(s, index, slot);
 }
 
-/* Stops at the first error: the file system has no room yet. */
+/* Writes the contents kept in memory. Stops at the first error, because the file system still has
+ * no room. */
 static void write_unwritten(struct slot_file *s)
 {
 	for (uint32_t i = 0; i < s->unwritten_room && s->n_unwritten; i++) {

@@ -8,10 +8,8 @@
 
 #define ROOM_FIRST 8
 
-/*
- * Returns the count of a user; NULL: the user holds none. Few users share a host, so a linear
- * search does.
- */
+/* Returns the count of a user; NULL: the user holds none. A linear search suffices, because few
+ * users share a host. */
 static struct user_count *find_user(const struct user_counts *counts, uid_t user)
 {
 	for (uint32_t i = 0; i < counts->len; i++)

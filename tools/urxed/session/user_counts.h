@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How many objects of one kind each user holds, for quotas (quota.h): for kinds of which there are
- * too many to count anew at each request. Waiters of neigh.c, ports of cma_port.c, and multicast
- * groups of ucma.h are counted so.
+ * Counts how many objects of one kind each user holds, for quotas (quota.h). It is for kinds with
+ * too many objects to count them at each request: waiters of neigh.c, ports of cma_port.c, and
+ * multicast groups of ucma.h.
  */
 #ifndef URXE_URXED_SESSION_USER_COUNTS_H
 #define URXE_URXED_SESSION_USER_COUNTS_H
@@ -16,22 +16,21 @@ struct user_count {
 };
 
 struct user_counts {
-	struct user_count *at; /* users who hold some, in any order */
+	struct user_count *at; /* the users who hold objects, in any order */
 	uint32_t len, room;
 	uint32_t total;
 };
 
 uint32_t user_counts_get(const struct user_counts *counts, uid_t user);
-/*
- * Counts one more object of a user. Returns 0; -ENOSPC: of `limit` objects for all users, the quota
- * allows this user no more (quota_allows); -ENOMEM.
- */
+/* Counts one more object of a user. Returns 0; -ENOSPC: the user's quota of `limit` objects for all
+ * users is used up (quota_allows); -ENOMEM. */
 int user_counts_take(struct user_counts *counts, uid_t user, uint32_t limit);
-/* Counts one more without a limit, for what an earlier daemon has allowed. Returns 0 or -ENOMEM. */
+/* Counts one more object without a limit, because an earlier daemon has allowed it. Returns 0 or
+ * -ENOMEM. */
 int user_counts_add(struct user_counts *counts, uid_t user);
-/* Counts one object of a user less, which was counted before. */
+/* Counts one object less for a user. */
 void user_counts_drop(struct user_counts *counts, uid_t user);
-/* Frees the memory; all counts are 0. */
+/* Frees the memory when all counts are 0. */
 void user_counts_free(struct user_counts *counts);
 
 #endif

@@ -66,17 +66,15 @@ static bool has_user(const struct user_list *list, uid_t user)
 	return false;
 }
 
-/*
- * Whether the list has a supplementary group that the socket's peer had when it connected, as the
- * kernel recorded them (SO_PEERGROUPS, unix(7)). False also without memory.
- */
+/* Whether the list has a supplementary group of the socket's peer, as the kernel recorded them when
+ * the peer connected (SO_PEERGROUPS, unix(7)). False also if memory is lacking. */
 static bool has_group_of(const struct user_list *list, int socket)
 {
 	socklen_t size = 0;
 	bool found = false;
 	gid_t *groups;
 
-	/* The kernel answers ERANGE, and the size that it needs. */
+	/* The kernel answers this first call with ERANGE and the size of the list. */
 	if (!getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) || errno != ERANGE)
 		return false;
 	groups = malloc(size);
