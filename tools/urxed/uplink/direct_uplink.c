@@ -7,7 +7,7 @@
 
 #include "urxed/hca/hca_monitor.h"
 
-/* Whether other sockets than the port's can receive the interface's packets. */
+/* Whether packet sockets beside the port's can receive the interface's packets. */
 static bool shares_interface(const struct uplink *u)
 {
 	return !strncmp(u->spec, "af_packet:", 10) ||
@@ -31,8 +31,8 @@ static bool has_balance(const struct direct_uplink *direct)
 
 /*
  * Returns the uplinks by which frames to other hosts may leave, as a bit mask. 0: there is no
- * uplink; the only one has another MAC than the host; or there are several, and not all are members
- * of one bond.
+ * uplink; the only one has another MAC than the host; or there are several, and at least one of
+ * them is not in the bond.
  */
 static uint32_t find_candidates(const struct direct_uplink *direct)
 {
@@ -71,7 +71,7 @@ uint32_t direct_uplink_find(const struct direct_uplink *direct)
 	return mask;
 }
 
-/* Returns struct host's uplink_carriers: a bit for each socket by which processes may send now. */
+/* Returns host.uplink_carriers: a bit for each socket by which processes may send now. */
 static uint8_t find_carriers(const struct direct_uplink *direct)
 {
 	if (!direct_uplink_find(direct))
@@ -79,7 +79,7 @@ static uint8_t find_carriers(const struct direct_uplink *direct)
 	return has_balance(direct) ? (uint8_t)bond_carrier_mask(direct->bond) : 1;
 }
 
-/* Returns how often processes had to ask for new sockets. */
+/* Returns how many times processes had to ask for new sockets. */
 static uint32_t count_changes(const struct direct_uplink *direct)
 {
 	const struct uplink_set *set = direct->uplinks;
@@ -107,7 +107,7 @@ bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host)
 	return changed;
 }
 
-/* Returns the bond's MAC, if the member's interface has another one; else NULL. */
+/* Returns the bond's MAC if the member's interface has another one; else NULL. */
 static const uint8_t *bond_mac(const struct direct_uplink *direct, const struct uplink *u)
 {
 	return is_bonded(direct) && !ether_same(direct->host->mac, u->mac) ? direct->host->mac
@@ -157,10 +157,8 @@ int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *bl
 	const uint32_t mask = direct_uplink_find(direct);
 	int rc = mask ? exclude_on_all(direct, mask, blocks, n) : -ENODEV;
 
-	/*
-	 * After an error the switch receives all frames of all members, also where another filter
-	 * was before.
-	 */
+	/* After an error removes the filter of all members, so that the switch receives all frames,
+	 * even where an older filter was. */
 	for (uint32_t i = 0; rc && mask >> i; i++)
 		if (mask >> i & 1)
 			(void)netdev_exclude_qpns(direct->uplinks->at[i].port, NULL, 0);

@@ -2,7 +2,7 @@
 /*
  * The direct uplink: packet sockets by which trusted processes send and receive their own RoCE
  * frames on the uplink's interface, without the switch (netdev/packet_port.h). docs/uplinks.md says
- * when a process has one. session/session_uplink.c gives the sockets to processes.
+ * when a process has one. session/session_uplink.c calls this, and gives the sockets to processes.
  */
 #ifndef URXE_URXED_UPLINK_DIRECT_UPLINK_H
 #define URXE_URXED_UPLINK_DIRECT_UPLINK_H
@@ -19,9 +19,9 @@
 #include "urxed/uplink/uplink_set.h"
 
 /*
- * Limit of the processes that have packet sockets at a time. The kernel runs the filter of each
- * socket for each received frame. For this number that takes about as long as the rest of its work
- * for the frame.
+ * Limit of the processes that have packet sockets at a time, because the kernel runs the filter of
+ * each socket for each received frame. For this number of sockets that takes about as long as the
+ * rest of the kernel's work for the frame.
  */
 #define DIRECT_UPLINK_SOCKETS 64
 
@@ -33,11 +33,11 @@ struct direct_uplink {
 	struct uplink_set *uplinks;
 	const struct address_pins *pins;
 	const struct hca_monitor *hca; /* NULL = the daemon uses no HCA */
-	const struct bond *bond;       /* whose members the uplinks are; NULL = no bond */
+	const struct bond *bond;       /* the bond whose members the uplinks are; NULL = no bond */
 	/*
-	 * Grows when processes have to close their sockets, or get none, because
-	 * direct_uplink_generation is 0. So the next generation differs from that of these
-	 * processes, which then ask for sockets again.
+	 * Incremented when processes have to close their sockets, or get none because
+	 * direct_uplink_generation is 0. So the next generation differs from the one that these
+	 * processes know, and they ask for sockets again.
 	 */
 	uint32_t ended;
 };
@@ -45,43 +45,42 @@ struct direct_uplink {
 /*
  * In all functions, a NULL `direct` stands for a daemon without uplinks.
  *
- * Returns the generation of the direct uplink: it changes when the daemon opens the uplink again,
+ * Returns the generation of the direct uplink. It changes when the daemon opens the uplink again,
  * when another member of a bond becomes the active one, and when processes may have packet sockets
- * again after they had to close theirs, or got none. 0: no process may have a packet socket now,
+ * again after they had to close theirs or got none. 0: no process may have a packet socket now,
  * because
  * - the uplink is neither af_packet: nor af_xdp: with urxe's XDP program,
- * - the daemon has several uplinks; the port of a virtual machine counts as an uplink here. The
- *   members of a bond count as one uplink: in mode active-backup the active member, in mode balance
- *   all members, of which then all are af_packet: or all are af_xdp:,
+ * - the daemon has several uplinks, where the port of a virtual machine counts as one. The members
+ *   of a bond count as a single uplink: in mode active-backup the active member; in mode balance
+ *   all members, which then must all be af_packet: or all af_xdp:,
  * - the uplink is impaired or closed,
- * - the uplink is no bond's, and has another MAC than the host: the interface's MAC has changed
+ * - the uplink is in no bond, and has another MAC than the host: the interface's MAC has changed
  *   since the start, and only the switch gives frames the new MAC,
- * - an HCA backs the device: frames of the wire go to the HCA anyway, or
+ * - an HCA backs the device, so that frames to other hosts go to the HCA anyway, or
  * - an address is pinned to a station: only the switch checks pins.
  */
 uint32_t direct_uplink_generation(const struct direct_uplink *direct);
-/*
- * Returns a bit for each uplink on which processes may have packet sockets; 0:
- * direct_uplink_generation is 0.
- */
+/* Returns a bit for each uplink on which processes may have packet sockets; 0 if
+ * direct_uplink_generation is 0. */
 uint32_t direct_uplink_find(const struct direct_uplink *direct);
 /*
- * Copies the generation, and the sockets by which processes may send now (uplink_carriers), to
- * *host, which passes them to processes. Returns whether one of the two has changed.
+ * Copies the generation, and the bits of the sockets by which processes may send now
+ * (uplink_carriers), to *host, which passes them to processes. Returns whether one of the two has
+ * changed.
  */
 bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host);
 /*
  * Creates a packet socket (packet_port_create) on each uplink of direct_uplink_find, and sets *ring
- * to the sizes of the receive ring that the process makes for each. The caller owns the sockets.
- * Returns their number; -ENODEV: direct_uplink_generation is 0; or another negative errno
- * value, and none is open.
+ * to the sizes of the receive ring that the process makes for each socket. Returns the number of
+ * sockets, which the caller then owns; -ENODEV if direct_uplink_generation is 0; or another
+ * negative errno value, after which no socket is open.
  */
 int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring,
 			 int fds[PACKET_GROUP_MAX]);
 /*
- * Replaces the set of excluded blocks: from now on the switch receives no packets from the uplink
- * to queue pairs of these n blocks of QPNs. Returns 0 or a negative errno value; after an error the
- * switch receives all packets.
+ * Sets the blocks of QPNs to which the switch receives no packets from the uplink; they replace
+ * those of an earlier call. Returns 0, or a negative errno value after which the switch receives
+ * all packets.
  */
 int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n);
 
@@ -90,22 +89,18 @@ int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *bl
  * none.
  */
 int direct_uplink_hca_index(const struct direct_uplink *direct);
-/*
- * Returns the uplink of direct_uplink_hca_index if it can leave packets to the HCA
- * (netdev_admit_qpns); NULL: there is none, or it cannot.
- */
+/* Returns the uplink of direct_uplink_hca_index if it can leave packets to the HCA
+ * (netdev_admit_qpns); NULL: there is none, or it cannot do that. */
 struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct);
 
 /*
- * Returns true if each packet reaches either the switch or the processes' sockets, never both,
- * because the XDP program of an af_xdp: uplink chooses. False: both receive each packet
+ * Returns true if each packet reaches either the switch or a process's socket, never both, because
+ * the XDP program of an af_xdp: uplink chooses. Returns false if both receive each packet
  * (af_packet:).
  */
 bool direct_uplink_redirects(const struct direct_uplink *direct);
-/*
- * Returns those of the uplinks `mask` on which open packet sockets receive packets that the switch
- * receives, too, while processes may have none: open af_packet: ones.
- */
+/* Returns the open af_packet: uplinks of the bit mask `mask`. On these, packet sockets that are
+ * still open receive packets that the switch also receives, even while processes may have none. */
 uint32_t direct_uplink_find_copied(const struct direct_uplink *direct, uint32_t mask);
 
 #endif

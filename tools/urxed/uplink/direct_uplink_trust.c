@@ -31,8 +31,8 @@ int direct_uplink_trust_add(struct direct_uplink_trust *trust, const char *name,
 
 /*
  * Whether the process at the other end connected from the daemon's network namespace: the kernel
- * makes the accepted socket in the namespace of the peer. Only root or CAP_NET_ADMIN may ask; false
- * for others.
+ * makes an accepted socket in the namespace of its peer. Only root or CAP_NET_ADMIN may ask for a
+ * socket's namespace; returns false to other daemons.
  */
 static bool shares_network(int socket)
 {
@@ -46,10 +46,8 @@ static bool shares_network(int socket)
 	return same;
 }
 
-/*
- * Whether the user needs not be named by --direct-uplink. Root of a container that shares the user
- * namespace, but not the network, must be named.
- */
+/* Whether --direct-uplink need not name the user. Root of a container that shares the user
+ * namespace, but not the network namespace, must be named. */
 static bool trusts_unnamed(uid_t user, int socket)
 {
 	return (user == 0 || user == geteuid()) && shares_network(socket);

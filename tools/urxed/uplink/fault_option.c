@@ -8,10 +8,11 @@
 
 #include "common/quantity.h"
 
-/* Default of reorder-time, the longest delay of a reordered frame: the time of some packets. */
+/* Default of reorder-time, the longest delay of a reordered frame, ns: some packets pass in that
+ * time. */
 #define REORDER_NS 100000
 
-/* The longest accepted time: an hour. */
+/* The longest time that a value may be, ns: an hour. */
 #define NS_MAX 3600000000000ull
 
 #define PART_MAX 64
@@ -80,7 +81,7 @@ static int read_way(const char *value, struct uplink_impair *impair, char error[
 	return -EINVAL;
 }
 
-/* Parses one KEY=VALUE; returns the text behind it, NULL on error. */
+/* Parses one KEY=VALUE. Returns the text behind it, or NULL on error. */
 static const char *read_part(const char *text, struct uplink_impair *impair,
 			     char error[FAULT_OPTION_ERROR])
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Parser of --fault: impairments of the frames on uplinks, for tests of recovery. urxed's option
- * parser calls it; netdev/impair.c impairs the frames.
- */
+/* Parser of --fault: impairments of the frames on uplinks, for tests of recovery. urxed's option
+ * parser calls this; netdev/impair.c impairs the frames. */
 #ifndef URXE_URXED_UPLINK_FAULT_OPTION_H
 #define URXE_URXED_UPLINK_FAULT_OPTION_H
 
@@ -14,7 +12,7 @@
 
 struct uplink_impair {
 	bool asked;     /* --fault was given */
-	bool both_ways; /* also received frames; else only sent ones */
+	bool both_ways; /* impairs also received frames, not only sent ones */
 	struct netdev_impairment tx, rx;
 };
 

@@ -11,7 +11,7 @@ void mac_store_init(struct mac_store *store)
 	*store = (struct mac_store){.file = {.fd = -1}, .keep_until = UINT64_MAX};
 }
 
-/* Returns the index of the MAC that is kept for the user; store->n: none. */
+/* Returns the index of the kept MAC if it is kept for the user; otherwise store->n. */
 static uint32_t find_kept(const struct mac_store *store, const uint8_t mac[ETHER_MAC_LEN],
 			  uid_t user)
 {

@@ -2,7 +2,7 @@
 /*
  * Stores the MACs of machines (vm_port_set.h) and their users in the file urxed.macs of the run
  * directory. For MAC_STORE_KEEP_NS after a restart of the daemon, machines of other users cannot
- * take such a MAC: the device process of its machine finds the new daemon meanwhile.
+ * take such a MAC, so that its machine's device process has time to find the new daemon.
  */
 #ifndef URXE_URXED_UPLINK_MAC_STORE_H
 #define URXE_URXED_UPLINK_MAC_STORE_H
@@ -15,10 +15,8 @@
 #include "urxed/session/slot_file.h"
 
 #define MAC_STORE_NAME "urxed.macs"
-/*
- * How long a new daemon keeps the MACs that an earlier one has stored, ns: longer than a device
- * process waits for an answer that does not come and then pauses (switch_link.c).
- */
+/* Time for which a new daemon keeps the MACs that an earlier one has stored, ns. A device process
+ * that waits in vain for an answer, and then pauses, tries again sooner (switch_link.c). */
 #define MAC_STORE_KEEP_NS 15000000000ull
 #define MAC_STORE_MAX     64 /* kept MACs */
 
@@ -30,31 +28,29 @@ struct mac_owner {
 
 struct mac_store {
 	struct slot_file file;
-	uint64_t keep_until; /* ns; UINT64_MAX before mac_store_tick */
+	uint64_t keep_until; /* end of that time, ns; UINT64_MAX before the first mac_store_tick */
 	uint32_t n;
-	struct mac_owner kept[MAC_STORE_MAX]; /* from an earlier daemon */
-	uint32_t slots[MAC_STORE_MAX];        /* of the kept ones in the file */
+	struct mac_owner kept[MAC_STORE_MAX]; /* MACs from an earlier daemon */
+	uint32_t slots[MAC_STORE_MAX];        /* slots of these in the file */
 };
 
 void mac_store_init(struct mac_store *store);
 /* Reads the MACs of an earlier daemon. Returns 0 or a negative errno value. */
 int mac_store_open(struct mac_store *store, const char *run_dir);
-/*
- * Closes the file; later calls do not change it. The file stays for the next daemon if `keep` is
- * set or an earlier daemon's MACs are still kept, and is removed otherwise.
- */
+/* Closes the file, so that later calls do not change it. Removes the file, unless `keep` is set or
+ * an earlier daemon's MACs are still kept; then it stays for the next daemon. */
 void mac_store_close(struct mac_store *store, const char *run_dir, bool keep);
 /*
- * Call it repeatedly when the daemon serves. From the first call on, it keeps the MACs of an
- * earlier daemon for MAC_STORE_KEEP_NS, and then drops them. Returns the time of the next call in
- * ns if MACs could not be written; else UINT64_MAX.
+ * Call it repeatedly when the daemon serves. It keeps the MACs of an earlier daemon for
+ * MAC_STORE_KEEP_NS from the first call on, and then drops them. Returns the time of the next call
+ * in ns if MACs could not be written; else UINT64_MAX.
  */
 uint64_t mac_store_tick(struct mac_store *store, uint64_t now);
 
-/* Whether the MAC is kept for another user. */
+/* Returns whether the MAC is kept for a user other than `user`. */
 bool mac_store_is_kept(const struct mac_store *store, const uint8_t mac[ETHER_MAC_LEN], uid_t user);
-/* Stores the MAC of a machine that has joined. Returns the MAC's slot for mac_store_remove;
- * SLOT_FILE_NONE: it could not be stored, and mac_store_remove does nothing. */
+/* Stores the MAC of a machine that has joined. Returns the MAC's slot for mac_store_remove. Returns
+ * SLOT_FILE_NONE if it could not be stored; mac_store_remove then does nothing. */
 uint32_t mac_store_add(struct mac_store *store, const uint8_t mac[ETHER_MAC_LEN], uid_t user);
 void mac_store_remove(struct mac_store *store, uint32_t slot);
 

@@ -10,10 +10,10 @@
 #include "urxed/hca/hca_monitor.h"
 #include "urxed/kernel/iface_claim.h"
 
-/* Distinguishes the MAC of a bond's probes from that of the port. */
+/* In the index for host_make_mac, distinguishes the MAC of a bond's probes from the port's. */
 #define PROBE_MAC 0x80000000u
 
-/* Sets u->kernel, and u->ifname to the interface that the specification names, if any. */
+/* Sets u->kernel, and u->ifname to the interface that the specification names; "" if none. */
 static void set_ifname(struct uplink *u)
 {
 	const char *name = strchr(u->spec, ':');
@@ -39,10 +39,8 @@ static int add_impairments(struct uplink *u, const struct uplink_impair *impair,
 	return rc;
 }
 
-/*
- * Returns a number for the uplink's MAC (host_make_mac) that does not depend on its position among
- * the uplinks. It is not 0, the number of the host's own MAC.
- */
+/* Returns an index for the uplink's MAC (host_make_mac) that does not depend on the uplink's
+ * position among the uplinks. It is not 0, which is the index of the host's own MAC. */
 static uint32_t mac_index(const char *spec)
 {
 	uint32_t n = 0;
@@ -63,9 +61,9 @@ static bool names_vhost_driver(const char *name)
 }
 
 /*
- * Refuses a dpdk: specification of a vhost device with -EINVAL: DPDK's vhost library dies of
- * malformed messages, so urxed does not load it into its own process. DPDK takes a device by its
- * name alone, or as bus=vdev,name=NAME.
+ * Refuses a dpdk: specification of a vhost device with -EINVAL. DPDK's vhost library dies of
+ * malformed messages, so urxed must not load it into its own process. The specification may be the
+ * device's name alone, or bus=vdev,name=NAME.
  */
 static int refuse_vhost_device(const char *spec, char error[UPLINK_ERROR])
 {
@@ -104,11 +102,12 @@ bool uplink_has_lost_interface(const struct uplink *u)
 }
 
 /*
- * Takes UDP port 4791 of the interface (roce_port_guard.h). Returns 0 also if the port is taken and
- * an RDMA device of the kernel is on the interface. Then rdma_rxe may have the port on all
- * interfaces, and the kernel sends no ICMP errors. -EADDRINUSE: another program or another uplink
- * of this daemon has the port, or rdma_rxe is on this interface, below or above it, and the
- * uplink's XDP program would take its packets; or another error of roce_port_guard_open.
+ * Binds UDP port 4791 of the interface (roce_port_guard.h). Also returns 0 if the port is taken and
+ * an RDMA device of the kernel is on the interface: then rdma_rxe may have the port on all
+ * interfaces, and the kernel sends no ICMP errors. Returns -EADDRINUSE if another program or
+ * another uplink of this daemon has the port, or if the uplink's XDP program would take packets of
+ * an rdma_rxe that is on this interface or one below or above it. Also returns other errors of
+ * roce_port_guard_open.
  */
 static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
 {
@@ -121,9 +120,9 @@ static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
 }
 
 /*
- * Takes the kernel's interface for this uplink alone. The daemon of a nested `urxe run` shares it
- * with the outer daemon, whose device is its HCA. -EADDRINUSE: the interface is taken; or another
- * error of roce_port_guard_open or iface_claim_open.
+ * Claims the kernel's interface for this uplink alone. But the daemon of a nested `urxe run` shares
+ * it with the outer daemon, whose device is the inner daemon's HCA. Returns 0, -EADDRINUSE if the
+ * interface is taken, or another error of roce_port_guard_open or iface_claim_open.
  */
 static int take_interface(struct uplink *u, char error[UPLINK_ERROR])
 {
@@ -136,9 +135,9 @@ static int take_interface(struct uplink *u, char error[UPLINK_ERROR])
 }
 
 /*
- * Opens the port of the uplink, and takes a kernel interface before that: opening takes some 10 ms,
- * in vain if another program has the interface. If both fail for another reason, `error` gets the
- * sentence of the uplink's port, which tells more.
+ * Opens the port of the uplink. Claims a kernel interface first, because the opening takes some 10
+ * ms, which would be wasted if another program has the interface. If both fail, and the claim for
+ * another reason, `error` gets the sentence of the port's error, which tells more.
  */
 static int open_guarded(struct uplink *u, char error[UPLINK_ERROR])
 {
@@ -148,7 +147,7 @@ static int open_guarded(struct uplink *u, char error[UPLINK_ERROR])
 
 	if (guarded == -EADDRINUSE)
 		return guarded;
-	/* Before the port: if the interface goes while the port opens, the watch knows. */
+	/* Before the port opens, so that the watch also notices if the interface goes meanwhile. */
 	if (u->kernel)
 		watched = iface_watch_open(&u->watch, u->ifname);
 	rc = open_port(u, refusal);
@@ -271,10 +270,8 @@ int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 	return rc;
 }
 
-/*
- * Restores, after the port was opened again, what the daemon has told the port so far, and the
- * number of lost frames that the switch has to count.
- */
+/* Restores, after the port was opened again, the settings that the daemon has made so far, and the
+ * number of lost frames that the switch still has to count. */
 static void restore_settings(struct uplink *u, const struct uplink *before)
 {
 	u->spec = before->spec;
@@ -287,10 +284,8 @@ static void restore_settings(struct uplink *u, const struct uplink *before)
 	memcpy(u->heard_macs, before->heard_macs, sizeof(u->heard_macs));
 }
 
-/*
- * Restores the members that the daemon reads of a closed port, too: the first uplink has the bond's
- * MAC, and an HCA may be on the interface.
- */
+/* Also restores the members that the daemon reads while the port is closed: the first uplink has
+ * the bond's MAC, and an HCA may be on the interface. */
 static void restore_port(struct uplink *u, const struct uplink *before)
 {
 	memcpy(u->ifname, before->ifname, sizeof(u->ifname));
@@ -314,7 +309,7 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 	char spec[sizeof("af_packet:") + HOST_NDEV_LEN];
 	int rc;
 
-	/* The interface may have another name than the specification. */
+	/* The interface may have been renamed, so that `spec` has another name. */
 	snprintf(spec, sizeof(spec), "af_packet:%s", u->ifname);
 	uplink_close(u);
 	rc = uplink_open(u, u->kernel && !uplink_is_xdp(u) ? spec : u->spec, u->impair, u->hca,
@@ -327,7 +322,8 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 		uplink_log_pages(u);
 		return 0;
 	}
-	/* Without all settings the port would miss frames for the host. kernel_sync tries again. */
+	/* Without all settings the port would miss frames for the host, so it is closed.
+	 * kernel_sync tries again. */
 	uplink_close(u);
 	restore_port(u, &before);
 	return rc;

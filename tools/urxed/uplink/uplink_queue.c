@@ -50,10 +50,8 @@ uint32_t uplink_send(struct uplink *u, uint64_t now)
 	return sent;
 }
 
-/*
- * Moves frames that the port refused to the front. This is rare, because the port's own ring is
- * longer.
- */
+/* Moves frames that the port refused to the front of the queue. That is rare, because the port's
+ * own ring is longer. */
 void uplink_release(struct uplink *u, uint32_t n)
 {
 	uint32_t i, left = u->queued - n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The uplinks and virtual machines of a daemon. daemon_start.c opens and closes them, daemon_run.c
- * serves them. Functions with a parameter `error` return 0, or a negative errno value and a
- * sentence in `error`.
+ * The uplinks of a daemon and its ports for virtual machines. daemon_start.c opens and closes them,
+ * daemon_run.c serves them. Functions with a parameter `error` return 0, or a negative errno value
+ * and a sentence in `error`.
  */
 #ifndef URXE_URXED_UPLINK_UPLINK_SET_H
 #define URXE_URXED_UPLINK_UPLINK_SET_H
@@ -25,26 +25,18 @@ struct uplink_set {
 int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n,
 		    const struct uplink_impair *impair, const struct hca_monitor *hca,
 		    char error[UPLINK_ERROR]);
-/*
- * Makes all uplinks of the set that are no virtual machines members of a bond. They receive frames
- * for the host, whose MAC is `mac`.
- */
+/* Makes all uplinks of the set, except virtual machines, members of a bond. They then receive
+ * frames for the host, whose MAC is `mac`. */
 int uplink_set_bond(struct uplink_set *all, const uint8_t mac[ETHER_MAC_LEN],
 		    char error[UPLINK_ERROR]);
-/*
- * Checks that at least two of the n specifications are uplinks to an Ethernet, as a bond needs.
- * Returns 0, or -EINVAL and a sentence in `error`.
- */
+/* Checks that at least two of the n specifications name uplinks to an Ethernet, as a bond needs.
+ * Returns 0, or -EINVAL and a sentence in `error`. */
 int uplink_set_check_bond(const char *const *specs, uint32_t n, char error[UPLINK_ERROR]);
-/*
- * Returns the index of the uplink that gets the addresses of --address; HOST_NO_UPLINK: there is
- * none. After uplink_set_bond that is the first member of the bond.
- */
+/* Returns the index of the uplink that gets the addresses of --address: after uplink_set_bond the
+ * first member of the bond. HOST_NO_UPLINK: there is none. */
 int uplink_set_address_port(const struct uplink_set *all);
-/*
- * Whether frames to this host's addresses and groups on `uplink` may come through uplink i: i is
- * the same uplink, or both are members of the bond. Both are below all->n.
- */
+/* Whether frames to this host's addresses and groups on `uplink` may come through uplink i: i is
+ * the same uplink, or both are members of the bond. Both indices are below all->n. */
 static inline bool uplink_set_is_path(const struct uplink_set *all, uint32_t uplink, uint32_t i)
 {
 	return i == uplink || (all->at[uplink].bonded && all->at[i].bonded);
@@ -52,43 +44,35 @@ static inline bool uplink_set_is_path(const struct uplink_set *all, uint32_t upl
 void uplink_set_close(struct uplink_set *all);
 
 /*
- * Checks that the MTU of each uplink now is at least `mtu` bytes, or for mtu 0 what RoCE needs at
- * least. Returns 0, or -EMSGSIZE and a sentence in `error` with the uplink that has a smaller MTU.
- * The daemon tells programs of later changes.
+ * Checks that the present MTU of each uplink is at least `mtu` bytes, or, if mtu is 0, the least
+ * that RoCE needs. Returns 0, or -EMSGSIZE and a sentence in `error` that names an uplink with a
+ * smaller MTU. If an MTU changes later, the daemon tells programs.
  */
 int uplink_set_check_mtu(const struct uplink_set *all, uint16_t mtu, char error[UPLINK_ERROR]);
 /* Makes the uplinks receive frames for virtual machines. */
 int uplink_set_hear_all(struct uplink_set *all, char error[UPLINK_ERROR]);
-/*
- * Makes an uplink, for a member of a bond all members, receive frames to a multicast MAC.
- */
+/* Makes an uplink, or all members if it is in a bond, receive frames to a multicast MAC. */
 int uplink_set_hear_group(struct uplink_set *all, uint32_t uplink, const uint8_t mac[ETHER_MAC_LEN],
 			  char error[UPLINK_ERROR]);
 /* Makes the uplinks receive all multicast frames; logs which of them cannot. */
 void uplink_set_hear_multicast(const struct uplink_set *all);
-/*
- * Makes an uplink, for a member of a bond all members, receive frames of a VLAN.
- */
+/* Makes an uplink, or all members if it is in a bond, receive frames of a VLAN. */
 int uplink_set_hear_vlan(struct uplink_set *all, uint32_t uplink, uint16_t vlan,
 			 char error[UPLINK_ERROR]);
 /*
  * Adds the ports' descriptors to the epoll set, unless they are in it. Their events have no data
- * (NULL): they only wake the daemon. Events of the processes of vhost: ports have `all` as data,
- * and uplink_set_event handles them.
+ * (NULL), because they only wake the daemon. Events of the processes of vhost: ports have `all` as
+ * data; uplink_set_event handles them.
  */
 int uplink_set_watch(struct uplink_set *all, int epoll_fd, char error[UPLINK_ERROR]);
 void uplink_set_event(struct uplink_set *all, uint64_t now);
 /* Handles expired timers of vhost: ports; returns the time of the next one in ns. */
 uint64_t uplink_set_tick(struct uplink_set *all, uint64_t now);
-/*
- * Closes for good each tap: uplink whose interface the kernel has removed, alone or with its
- * network namespace. Returns whether there was one.
- */
+/* Closes each tap: uplink for good whose interface the kernel has removed, alone or with its
+ * network namespace. Returns whether there was one. */
 bool uplink_set_close_lost_taps(struct uplink_set *all);
-/*
- * Logs which MTU counts if those of the bond's members differ and one is below `limit`, the host's
- * greatest MTU.
- */
+/* Logs which MTU the bond has if its members' MTUs differ and one is below `limit`, the greatest
+ * MTU that the host can have. */
 void uplink_set_log_bond_mtu(const struct uplink_set *all, uint32_t limit);
 /* Call uplink_log_pages or uplink_log_impairments for each uplink of the set. */
 void uplink_set_log_pages(const struct uplink_set *all);

@@ -21,13 +21,11 @@
 
 #define BACKLOG  16
 #define EVENTS   8
-#define LISTENER UINT32_MAX /* data of the listening socket's events; else the slot */
-/*
- * The MTU to expect of a machine's NIC, the drivers' default: the machine chooses it, and the
- * daemon does not learn it.
- */
+#define LISTENER UINT32_MAX /* data of the listening socket's events; others have the slot */
+/* The probable MTU of a machine's NIC, which is the drivers' default: the machine chooses its MTU,
+ * and the daemon does not learn it. */
 #define NIC_MTU 1500
-/* After a link has come or gone, stations on the cable may be silent for so long. */
+/* Time for which stations on the uplink may be silent after its link has come or gone, ns. */
 #define CARRIER_SETTLE_NS 5000000000ull
 
 void vm_port_set_init(struct vm_port_set *all, struct vswitch *sw, const struct user_list *trusted,
@@ -65,8 +63,9 @@ static void note_carriers(struct vm_port_set *all, uint64_t now)
 }
 
 /*
- * Returns the bit mask of the wire ports at which silence does not show that a station has left:
- * those without a link, or whose link has come lately. In a bond one member's link suffices.
+ * Returns the bit mask of the uplinks at which silence does not mean that a station has left: those
+ * without a link, and those whose link has come or gone lately. In a bond one member with a link
+ * suffices.
  */
 static uint32_t find_unsettled(const struct vm_port_set *all, uint64_t now)
 {
@@ -105,7 +104,8 @@ int vm_port_set_open(struct vm_port_set *all, const char *run_dir, gid_t group,
 	all->run_dir = run_dir;
 	all->first = all->sw->n_uplinks;
 	all->carriers = find_carriers(all);
-	/* Confined machines may join, which must not take the MACs of stations (confine). */
+	/* The switch must know the MACs of stations, because confined machines, which may join
+	 * later, must not take them (confine). */
 	all->sw->learns_alone = all->trusted->n_users || all->trusted->n_groups;
 	all->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	rc = all->epoll_fd < 0 ? -errno : unix_packet_listen(run_dir, VM_PORT_SOCKET_NAME, BACKLOG);
@@ -155,7 +155,7 @@ static int open_port(struct vm_port_set *all, uint32_t slot, struct netdev_shm_f
 	};
 	roce_port_guard_init(&u->port_guard);
 	iface_watch_init(&u->watch);
-	/* Machines know the host by one MAC. */
+	/* Machines know the host by one MAC, whichever port they are at. */
 	memcpy(u->mac, all->sw->host->mac, ETHER_MAC_LEN);
 	rc = netdev_shm_connect(port, fds) ?: uplink_make_queue(u);
 	if (rc) {
@@ -195,10 +195,8 @@ static bool name_taken(const struct vm_port_set *all, const char *name)
 	return false;
 }
 
-/*
- * Sets the name of the port. Returns 0, -EINVAL or -EEXIST (vm_port_reply). "vm:" before each name:
- * a machine cannot take the name of another kind of port.
- */
+/* Sets the name of the port. Returns 0, -EINVAL or -EEXIST (vm_port_reply). Each name begins with
+ * "vm:", so that a machine cannot take the name of another kind of port. */
 static int choose_name(struct vm_port_set *all, struct vm_port *s, const char *asked)
 {
 	if (!name_valid(asked))
@@ -212,7 +210,7 @@ static int choose_name(struct vm_port_set *all, struct vm_port *s, const char *a
 
 static bool mac_taken(const struct vm_port_set *all, const uint8_t mac[ETHER_MAC_LEN], uid_t user)
 {
-	/* The MAC's machine had a port of the earlier daemon, and may not have come back yet. */
+	/* The machine that had the MAC under the earlier daemon may not have come back yet. */
 	if (mac_store_is_kept(&all->macs, mac, user))
 		return true;
 	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
@@ -222,10 +220,11 @@ static bool mac_taken(const struct vm_port_set *all, const uint8_t mac[ETHER_MAC
 }
 
 /*
- * Pins the MAC of a confined machine to its port, and does nothing for other machines. Returns 0 or
- * an error of vm_port_reply: refuses a MAC that is in use (-EADDRINUSE), because the machine must
- * not get frames of others. The MAC of a neighbour becomes free if the neighbour is silent when
- * asked, so a machine that has migrated from there can join soon.
+ * Pins the MAC of a confined machine to its port; does nothing for other machines. Returns 0, or an
+ * error of vm_port_reply. It is -EADDRINUSE if the MAC is in use, because the machine must not get
+ * frames of others. If the MAC is a neighbour's, the daemon probes the neighbour, and the MAC
+ * becomes free if the neighbour is silent. So a machine that has migrated to this host can join
+ * soon.
  */
 static int confine(struct vm_port_set *all, uint32_t slot, uint64_t now,
 		   const uint8_t mac[ETHER_MAC_LEN])
@@ -267,10 +266,8 @@ static int join(struct vm_port_set *all, uint32_t slot, uint64_t now,
 	return 0;
 }
 
-/*
- * Sends the replies to a request, or one with an error status. Never blocks: these are the first
- * packets on the socket, which has room for them.
- */
+/* Sends the replies to a request, or the one with an error status. Never blocks, because the socket
+ * has room for its first packets. */
 static int send_replies(const struct vm_port_set *all, const struct vm_port *s, int status,
 			const struct netdev_shm_fds *fds)
 {
@@ -287,7 +284,8 @@ static int send_replies(const struct vm_port_set *all, const struct vm_port *s, 
 
 /*
  * Takes the socket of a device process out of the epoll set and closes it. fd_guard's helper
- * process may close it later, and epoll would report it again and again until then.
+ * process may hold a copy for some time, during which epoll would report the socket again and
+ * again.
  */
 static void close_socket(struct vm_port_set *all, int fd)
 {
@@ -312,8 +310,11 @@ static void remove_port(struct vm_port_set *all, uint32_t slot, uint64_t now, co
 		all->changed(all->ctx);
 }
 
-/* The process has ended, or its machine stands still. Forwards the last frames first: peers wait
- * for the acknowledgements among them, which the machine does not repeat. */
+/*
+ * Removes the port of a process that has ended, or whose machine stands still. Forwards the port's
+ * last frames first: peers wait for the acknowledgements among them, which the machine does not
+ * repeat.
+ */
 static void end_port(struct vm_port_set *all, uint32_t slot, uint64_t now)
 {
 	if (all->at[slot].joined)
@@ -413,7 +414,8 @@ void vm_port_set_event(struct vm_port_set *all, uint64_t now)
 		else if (all->at[events[i].data.u32].socket >= 0)
 			handle_packet(all, events[i].data.u32, now);
 	}
-	/* Last, because accept_connection may fill a slot that an earlier event has freed. */
+	/* After all other events, because accept_connection may fill a slot that an event of this
+	 * batch has freed, and a later event still means the old connection. */
 	if (connection)
 		accept_connection(all, now);
 }
@@ -446,7 +448,7 @@ static bool has_joined(const struct vm_port_set *all)
 
 void vm_port_set_close(struct vm_port_set *all)
 {
-	/* First, because remove_port would remove the MACs from the file. */
+	/* Before remove_port, which would remove the MACs from the file. */
 	mac_store_close(&all->macs, all->run_dir, has_joined(all));
 	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
 		if (all->at[i].socket >= 0)
