@@ -35,7 +35,7 @@ struct daemon_options {
 	const char *fdb[DAEMON_FDB]; /* "MAC[@VLAN]=PORT" or "ADDR[@VLAN]=MAC" */
 	uint32_t n_fdb;
 	gid_t group;                 /* its members may attach; 0 = only the daemon's own user */
-	struct uplink_impair impair; /* of every uplink */
+	struct uplink_impair impair; /* applied to every uplink */
 	struct hca_choice hca;
 	const char *device; /* name of the RDMA device; NULL = HOST_DEVICE */
 	struct direct_uplink_trust direct_uplink;

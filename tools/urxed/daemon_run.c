@@ -30,7 +30,7 @@
  */
 #define ROUNDS    32
 #define ROUNDS_NS 1000000u
-/* A private daemon ends when it has had no client for so long. */
+/* A private daemon ends after this time without a client. */
 #define PRIVATE_IDLE_NS (5 * NS_PER_SEC)
 
 /* --- Events */

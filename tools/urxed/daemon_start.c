@@ -574,7 +574,8 @@ void daemon_stop(struct daemon *d)
 	sessions_close_all(&d->sessions);
 	rdmacm_close(&d->rdmacm);
 	listener_close(&d->listener);
-	/* Programs that continue with the next daemon read the device's files meanwhile. */
+	/* The files stay if programs continue with the next daemon, because these read the files
+	 * meanwhile. */
 	if (d->made_sysfs && !has_programs)
 		sysfs_tree_remove(d->options.run_dir);
 	switch_fini(&d->sw);

@@ -6,10 +6,8 @@
 #ifndef URXE_URXED_DETACH_H
 #define URXE_URXED_DETACH_H
 
-/*
- * Returns in the child only: the descriptor for detach_ready. Standard error is still that of the
- * parent. On error it returns a negative errno value in the parent.
- */
+/* On success returns only in the child: the descriptor for detach_ready. Standard error is then
+ * still that of the parent. On error returns a negative errno value, in the parent. */
 int detach_begin(void);
 /*
  * Redirects standard output and error to the log and standard input to /dev/null, changes to the

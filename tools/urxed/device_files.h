@@ -2,7 +2,7 @@
 /*
  * Keeps the files of the device in the run directory (sysfs_tree.h) in agreement with struct host.
  * An update that fails, for instance because the file system is full, is tried again each second.
- * For the daemon's thread.
+ * Only the daemon's thread calls these functions.
  */
 #ifndef URXE_URXED_DEVICE_FILES_H
 #define URXE_URXED_DEVICE_FILES_H

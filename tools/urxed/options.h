@@ -13,7 +13,7 @@
 #define OPTIONS_ERROR 512
 #define OPTIONS       15 /* rows */
 
-/* Values are not copied: the texts must stay valid. */
+/* The members point to the texts that the user gave, so these must stay valid. */
 struct options {
 	struct daemon_options daemon; /* main.c sets run_dir and own_dir */
 	const char *run_dir;          /* NULL = not given */

@@ -21,14 +21,14 @@
 /* Each file is written under this name and then renamed, so that programs see only whole files. */
 #define UNFINISHED VNIC_SYSFS_NAME "/.unfinished"
 
-#define NAME_MAX_LEN 128  /* of a path below the device directory */
-#define PATH_ROOM    256  /* of a path below the run directory */
+#define NAME_MAX_LEN 128  /* bytes of a path below the device directory */
+#define PATH_ROOM    256  /* bytes of a path below the run directory */
 #define TEXT_MAX_LEN 4096 /* the kernel's limit: a page */
 
 /* librxe matches devices by the beginning of this modalias, not by the device name. */
 #define MODALIAS "rdma_device:Nrxe0"
 
-/* The first error stays in err; later calls then do nothing. */
+/* The tree that the functions below write. After an error, which err keeps, they do nothing. */
 struct tree {
 	int dir;
 	int err;
@@ -431,7 +431,7 @@ static void set_time(struct tree *t, const struct host *host)
 		hash = hash * 31 + guid[i];
 	for (const char *name = t->device; *name; name++)
 		hash = hash * 31 + (uint8_t)*name;
-	/* File systems may store 31 bits of seconds, and no fraction. */
+	/* Some file systems store only 31 bits of seconds, and no fraction. */
 	times[0] = times[1] = (struct timespec){.tv_sec = hash >> 1};
 	snprintf(path, sizeof(path), CLASS "/%s", t->device);
 	if (!t->err && utimensat(t->dir, path, times, 0))

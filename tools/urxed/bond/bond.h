@@ -37,7 +37,7 @@
 #define BOND_EXCUSED_ROUNDS 50
 /* As BOND_FRESH_NS, for a member that has failed and is not healthy again yet. */
 #define BOND_RETURN_NS 100000000ull
-/* As BOND_FRESH_NS, for healthy members that carry no frames, or are idle. */
+/* As BOND_FRESH_NS, for healthy members that carry no frames, or that carry frames but are idle. */
 #define BOND_IDLE_NS 1000000000ull
 /* The members that carry frames count as idle if the last RoCE frame was longer ago. */
 #define BOND_BUSY_NS 5000000000ull

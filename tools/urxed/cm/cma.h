@@ -61,7 +61,7 @@ struct cma_param {
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
 	uint8_t srq;
-	struct cm_ece ece; /* of a REQ or REP */
+	struct cm_ece ece; /* ECE of a REQ or REP */
 	uint8_t private_len;
 	uint8_t private_data[CMA_PRIVATE_MAX];
 };
@@ -112,7 +112,7 @@ struct cma_id {
 	struct neigh_waiter waiter; /* for the MAC address of the next hop */
 	bool waiting;               /* the ID waits for the next hop by waiter and wait_link */
 	bool frozen;                /* from cma_freeze to cma_thaw */
-	uint32_t timeout_ms;        /* of cma_resolve_addr */
+	uint32_t timeout_ms;        /* timeout of cma_resolve_addr */
 	uint64_t due;               /* time at which cma_resolve_addr times out, ns */
 	LIST_ENTRY(cma_id) wait_link;
 };
@@ -125,7 +125,7 @@ struct cma_ops {
 	 * connection manager; its caller calls it again when there is room. */
 	bool (*has_room)(void *ctx);
 	/*
-	 * Returns the longest Ethernet payload in bytes that the way to the ID's next_hop carries.
+	 * Returns the longest Ethernet payload that the peer behind the ID's next_hop takes, bytes.
 	 */
 	uint16_t (*mtu_to_peer)(void *ctx, const struct cma_id *id);
 	void (*event)(struct cma_id *id, const struct cma_event *event);

@@ -29,7 +29,7 @@ struct cma_binding {
 	LIST_ENTRY(cma_binding) link;
 	uint16_t ps;          /* port space; 0 = not bound */
 	uid_t user;           /* the user whose quota counts the port */
-	struct cma_addr addr; /* with the port */
+	struct cma_addr addr; /* address and port */
 	/* Index of the host's address that `addr` means if it is link-local, because several
 	 * interfaces may have the same link-local address. */
 	uint8_t own_index;

@@ -65,7 +65,7 @@ struct ucma_group {
 	uint32_t number; /* the `id` in the program's LEAVE_MCAST command */
 	uint64_t uid;    /* the program's user context, returned in the group's events */
 	uint32_t events_reported;
-	uint32_t slot; /* in ucma.store */
+	uint32_t slot; /* number of its slot in ucma.store */
 	LIST_ENTRY(ucma_group) link;
 };
 LIST_HEAD(ucma_group_list, ucma_group);
@@ -85,7 +85,7 @@ struct ucma_ctx {
 	struct ucma_event_list events; /* queued events that count for this ID, oldest first */
 	struct ucma_event *request; /* the queued CONNECT_REQUEST that created this ID, or NULL */
 	struct ucma_group_list groups;
-	uint32_t slot; /* in ucma.store */
+	uint32_t slot; /* number of its slot in ucma.store */
 	bool dirty;    /* changed since its slot was written */
 	LIST_ENTRY(ucma_ctx) link;
 	LIST_ENTRY(ucma_ctx) dirty_link;
@@ -98,7 +98,7 @@ struct ucma_event {
 	struct ucma_ctx *child;   /* CONNECT_REQUEST: the new ID; NULL = it is destroyed */
 	struct rdma_ucm_event_resp resp;
 	uint64_t sequence; /* increases from event to event */
-	uint32_t slot;     /* in ucma.store */
+	uint32_t slot;     /* number of its slot in ucma.store */
 	bool sent;         /* a packet with the event is in the program's socket, read or not */
 	bool cancelled;    /* the event's ID is gone; the program will skip the event's packet */
 	TAILQ_ENTRY(ucma_event) link;     /* in the events of the file */
@@ -111,8 +111,8 @@ struct ucma_event {
 
 /* The record that CM_ATTACH_SAVE last returned for a frozen file. All 0: it has returned none. */
 struct ucma_save_cursor {
-	uint32_t kind;        /* of that record; 0: none; or one of UCMA_SAVE_* */
-	struct ucma_ctx *ctx; /* of that record, or the ID of its group */
+	uint32_t kind;        /* kind of that record; 0 = none; or one of UCMA_SAVE_* */
+	struct ucma_ctx *ctx; /* the ID of that record, or of its group */
 	struct ucma_group *group;
 	struct ucma_event *event;
 };
@@ -131,7 +131,7 @@ struct ucma_answer {
 struct ucma_file {
 	struct ucma *ucma;
 	int fd;       /* command socket; -1: restored and not yet claimed, departed, or ended */
-	int event_fd; /* a packet for each event; -1 before the hello */
+	int event_fd; /* event socket, with a packet for each event; -1 before the hello */
 	uint32_t n_events;
 	uint32_t sent;             /* number of sent events, which are the first ones */
 	struct ucma_event *unsent; /* the first event that is not yet sent; NULL = none */
@@ -165,7 +165,7 @@ struct ucma_file {
 	bool low_ports;
 	uint64_t token; /* names the file in the program's claim at the next daemon */
 	uint64_t start; /* process_identity() of the process; 0 = unknown */
-	uint32_t slot;  /* in ucma.store */
+	uint32_t slot;  /* number of its slot in ucma.store */
 	/* Claimant: the file that takes over the claimant's connection once the program has claimed
 	 * its QPN leases. */
 	struct ucma_file *claimed_file;
@@ -370,14 +370,14 @@ struct ucma_command {
 	uint32_t in_size;
 	uint64_t token;
 	bool again;        /* the program repeats the command (cm_attach_command.again) */
-	uint8_t *out;      /* CM_ATTACH_BYTES of room */
-	uint32_t out_size; /* bytes of the program's buffer */
-	uint32_t out_len;  /* set by the command: bytes of the response */
+	uint8_t *out;      /* room for CM_ATTACH_BYTES bytes */
+	uint32_t out_size; /* size of the program's buffer, bytes */
+	uint32_t out_len;  /* length of the response in bytes; the command sets it */
 	/* The file whose `stale` the reply reports: `file`, or for MIGRATE_ID the file that loses
 	 * an ID. */
 	struct ucma_file *withdrawn_from;
-	/* Set by ucma_run_command: */
-	const void *request; /* `in`, filled up with zeroes */
+	/* ucma_run_command sets the members below. */
+	const void *request; /* `in`, extended by zeros */
 	/* The ID that the request names; NULL: the command itself finds it (ucma_cmd.c). */
 	struct ucma_ctx *ctx;
 };

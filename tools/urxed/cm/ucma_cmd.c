@@ -16,7 +16,7 @@
 #define QPT_XRC_INI 9
 #define QPT_XRC_TGT 10
 #define COMM_EST    4  /* enum ib_event_type */
-#define MAX_EXP     31 /* of a timeout, 5 bits */
+#define MAX_EXP     31 /* largest exponent of a timeout, which has 5 bits */
 
 /* Size of a structure up to `member`, without the fields that newer versions have appended. */
 #define SIZE_UP_TO(type, member) offsetof(struct type, member)
@@ -548,7 +548,7 @@ struct command {
 };
 
 #define END_OF(type, member) (offsetof(struct type, member) + sizeof(((struct type *)0)->member))
-#define NUMBER_LEN           sizeof(uint32_t) /* of a response with one number */
+#define NUMBER_LEN           sizeof(uint32_t) /* size of a response with one number */
 #define QP_ATTR_LEN          sizeof(struct ib_uverbs_qp_attr)
 /* `last` is the last member that a request must have. */
 #define COMMAND(name, run, type, last, response, ...) \

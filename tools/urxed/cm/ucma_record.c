@@ -6,7 +6,7 @@
 
 #include <vnic/state_stream.h>
 
-#define EXP_MAX     31 /* of a timeout, 4.096 us * 2^n */
+#define EXP_MAX     31 /* largest exponent n of a timeout, 4.096 us * 2^n */
 #define QPN_MAX     0xffffffu
 #define RETRIES_MAX 15
 #define EVENT_MAX   CMA_TIMEWAIT_EXIT

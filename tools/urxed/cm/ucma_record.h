@@ -34,7 +34,7 @@ struct ucma_record {
 	uint32_t kind;
 	union {
 		struct {
-			uint64_t token; /* of the saved device */
+			uint64_t token; /* token of the saved device */
 		} file;
 		struct {
 			struct cma_saved saved;

@@ -15,7 +15,7 @@ static uint8_t prefix_of(const uint8_t ip[16])
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80 ? 64 : 128;
 }
 
-/* True: the GID is a unicast address. A GID can be any value. */
+/* Whether the GID is a unicast address: a GID table may have any value. */
 static bool is_address(const uint8_t ip[16])
 {
 	return ip[0] != 0xff && !(ip_is_v4(ip) && (ip[12] >= 224 || !ip[12]));

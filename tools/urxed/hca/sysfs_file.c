@@ -47,7 +47,8 @@ static int format_path(char path[PATH_MAX], const char *fmt, va_list ap)
 	return vsnprintf(path, PATH_MAX, fmt, ap) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* Returns the number of bytes, at most `size`, or a negative errno value. */
+/* Reads the beginning of a file. Returns the number of bytes, at most `size`, or a negative errno
+ * value. */
 static ssize_t read_bytes(const char *path, char *bytes, size_t size)
 {
 	/* O_NONBLOCK: a FIFO in another daemon's tree must not block this daemon. */

@@ -12,8 +12,8 @@
 #include "urxed/hostnet/nd_frame.h"
 
 #define TRIES    3
-#define TRY_MS   160 /* between probes */
-#define CHECK_MS 10  /* between two reads of received frames */
+#define TRY_MS   160 /* time between two probes */
+#define CHECK_MS 10  /* time between two reads of received frames */
 #define FRAMES   32
 #define MACS_LEN (2 * ETHER_MAC_LEN)
 #define PROBES   (HOST_ADDRESSES * SWITCH_UPLINKS)

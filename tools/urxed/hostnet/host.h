@@ -24,7 +24,7 @@
 /* Limit of the addresses that may be dynamic. */
 #define HOST_DYNAMIC_ADDRESSES 12
 #define HOST_NDEV_LEN          16
-#define HOST_PRIORITIES        8       /* TC_PRIO_* that a traffic class has, and those between */
+#define HOST_PRIORITIES        8       /* packet priorities (TC_PRIO_*): 0 to 7 */
 #define HOST_DEVICE            "urxe0" /* the RDMA device, unless --device names another */
 
 /* Bytes of Ethernet payload: room for a packet of path MTU 4096, its headers and the reserve that
@@ -96,7 +96,7 @@ struct host {
 	uint16_t mtu_limit;    /* --mtu, else HOST_MTU */
 	bool up;               /* an uplink has a link; without uplinks: the HCA, if any, has one */
 	struct port_rate rate; /* without an HCA: that of the slowest uplink with a link */
-	struct port_rate hca_rate;  /* of the HCA; width 0 = unknown, or no HCA */
+	struct port_rate hca_rate;  /* rate of the HCA; width 0 = unknown, or no HCA */
 	uint32_t uplink_generation; /* result of direct_uplink_generation() */
 	/* One bit for each socket that direct_uplink_create opens, in the same order. 1: processes
 	 * may now send by this socket. */

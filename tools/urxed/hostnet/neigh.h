@@ -32,7 +32,7 @@
 #define NEIGH_FRAME_ROOM  128  /* bytes, at least the length of each frame sent here */
 #define NEIGH_WAITERS_MAX 4096 /* of all users; each user has a quota (quota.h) */
 
-/* X(identifier, printed name, meaning) */
+/* The counters of neigh.h, each as X(identifier, printed name, meaning). */
 #define NEIGH_COUNTER_LIST(X)                                                                  \
 	X(DISPLACED, "neigh_displaced",                                                        \
 	  "address resolutions ended early for newer ones of the same user or of other hosts") \

@@ -36,7 +36,7 @@ struct question {
 };
 
 struct answer {
-	uint32_t number; /* of the question */
+	uint32_t number; /* number of the question */
 	bool shared;
 };
 

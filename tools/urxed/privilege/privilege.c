@@ -15,7 +15,7 @@
  * changes. Uplinks that match no row need no capability. */
 static const struct {
 	const char *kind;
-	const char *option; /* only with this option; "" = always */
+	const char *option; /* the row is only for uplinks with this option; "" = for all */
 	uint64_t capabilities;
 } rows[] = {
 	/* For a packet socket, and for the interface's multicast groups, promiscuous mode and

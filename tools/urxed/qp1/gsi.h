@@ -29,7 +29,7 @@
 #define GSI_BURST 16 /* most MADs that are sent together */
 #define GSI_HOPS  64 /* most next hops under resolution; a new one displaces the oldest */
 
-/* X(identifier, printed name, meaning) */
+/* The reasons of drops, each as X(identifier, printed name, meaning). */
 #define GSI_DROP_LIST(X)                                                                  \
 	X(NO_ADDRESS, "gsi_no_address", "the host no longer has the address of the MAD")  \
 	X(NO_NEIGHBOUR, "gsi_no_neighbour", "the MAC address of the next hop is unknown") \

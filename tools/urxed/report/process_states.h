@@ -19,11 +19,11 @@
  * process with one block of QPNs and no added QPN costs 255 MB, one with all blocks and no added
  * QPN 785 MB, the processes of one user 1.1 GB, and those of all users 2.2 GB.
  */
-#define PROCESS_STATES_BYTES      (128u << 20) /* of one user's documents */
-#define PROCESS_STATES_QP_UNITS   64u          /* of a process, for each of its QPNs */
-#define PROCESS_STATES_MR_UNITS   22u          /* of a process, for each of STATE_MRS_MAX MRs */
-#define PROCESS_STATES_USER_UNITS 8000000u     /* of one user's processes */
-#define PROCESS_STATES_UNITS      16000000u    /* of all processes */
+#define PROCESS_STATES_BYTES      (128u << 20) /* bytes of one user's documents */
+#define PROCESS_STATES_QP_UNITS   64u          /* units per QPN of a process */
+#define PROCESS_STATES_MR_UNITS   22u          /* units per MR, for STATE_MRS_MAX MRs */
+#define PROCESS_STATES_USER_UNITS 8000000u     /* units of one user's processes */
+#define PROCESS_STATES_UNITS      16000000u    /* units of all processes */
 
 /* One socket per attached process, each of which has at least one block of QPNs. */
 #define PROCESS_STATES_SOCKETS VNIC_BLOCKS

@@ -55,7 +55,7 @@ struct qpn_table {
 	struct hash *by_qpn; /* NULL: no QPN was ever added, so the table uses no memory */
 	struct qpn_entry *all;
 	uint32_t n;                            /* entries of `all` that were ever in use */
-	struct qpn_entries unused;             /* those of them that are not in use now */
+	struct qpn_entries unused;             /* entries among these that are unused now */
 	uint16_t in_block[VNIC_BLOCKS];        /* number of entries in each block of QPNs */
 	uint16_t uplink_in_block[VNIC_BLOCKS]; /* those of them that have VNIC_QPN_UPLINK */
 	qpn_table_store_fn *store;             /* NULL = changes are not stored */

@@ -38,7 +38,7 @@ struct session {
 	bool has_uplink_socket;  /* the process has packet sockets on the direct uplink */
 	bool uplink_asked;       /* the process has requested packet sockets from this daemon */
 	uint32_t uplink_members; /* uplinks of these sockets: direct_uplink_find() at that time */
-	uint64_t ends_at; /* ns; the process has ended, but its frames wait since; 0 = not so */
+	uint64_t ends_at; /* ns; when the process ended, if its frames waited then; 0 = no wait */
 	bool unwatched;   /* epoll does not report its messages, because its frames wait */
 	uint32_t drained; /* number of its frames forwarded before its next message */
 	/* Limits how often it may request inboxes of other processes (INTRODUCE). */

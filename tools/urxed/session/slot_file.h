@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SLOT_FILE_BYTES 1008       /* capacity of a slot */
+#define SLOT_FILE_BYTES 1008       /* capacity of a slot, bytes */
 #define SLOT_FILE_NONE  UINT32_MAX /* no slot */
 
 struct slot;

@@ -39,7 +39,7 @@
 struct vswitch {
 	const struct host *host;
 	struct neigh *neigh;
-	struct uplink *uplinks;  /* SWITCH_SLOTS of them if machines join */
+	struct uplink *uplinks;  /* has SWITCH_SLOTS entries if machines may join */
 	uint32_t n_uplinks;      /* slots up to the last one in use; free ones have no port */
 	struct switch_port self; /* the daemon's own port */
 	struct switch_port uplink_ports[SWITCH_SLOTS];

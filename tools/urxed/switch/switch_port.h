@@ -32,7 +32,7 @@ enum switch_port_kind {
 /* Returns "urxed", "uplink", "vm" or "process". */
 const char *switch_port_kind_name(enum switch_port_kind kind);
 
-/* X(identifier, printed name, meaning) */
+/* The counters of a port, each as X(identifier, printed name, meaning). */
 #define SWITCH_COUNTER_LIST(X)                                           \
 	X(IN_FRAMES, "in_frames", "frames from the port")                \
 	X(IN_BYTES, "in_bytes", "bytes of these frames")                 \
@@ -46,7 +46,7 @@ const char *switch_port_kind_name(enum switch_port_kind kind);
 enum switch_counter { SWITCH_COUNTER_LIST(SWITCH_COUNTER_ENUM) SWITCH_COUNTER_COUNT };
 const char *switch_counter_name(enum switch_counter counter);
 
-/* X(identifier, printed name, meaning) */
+/* The reasons of drops, each as X(identifier, printed name, meaning). */
 #define SWITCH_DROP_LIST(X)                                                                      \
 	X(RUNT, "runt", "no complete Ethernet header")                                           \
 	X(BOND_COPY, "bond_copy",                                                                \

@@ -14,7 +14,7 @@
 #include "urxed/uplink/uplink.h"
 
 struct uplink_set {
-	uint32_t n; /* as n_uplinks of the switch */
+	uint32_t n; /* number of slots in use, as n_uplinks of the switch */
 	struct uplink at[SWITCH_SLOTS];
 };
 
@@ -74,7 +74,7 @@ bool uplink_set_close_lost_taps(struct uplink_set *all);
 /* Logs which MTU the bond has if its members' MTUs differ and one is below `limit`, the greatest
  * MTU that the host can have. */
 void uplink_set_log_bond_mtu(const struct uplink_set *all, uint32_t limit);
-/* Call uplink_log_pages or uplink_log_impairments for each uplink of the set. */
+/* These call uplink_log_pages, or uplink_log_impairments, for each uplink of the set. */
 void uplink_set_log_pages(const struct uplink_set *all);
 void uplink_set_log_impairments(const struct uplink_set *all);
 

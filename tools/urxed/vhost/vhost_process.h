@@ -39,7 +39,7 @@ struct vhost_process {
 	uint64_t hangs_at;   /* ns; when urxed kills the process if it takes no frame before;
 				UINT64_MAX: no frame waited at the last check */
 	uint64_t restart_at; /* ns; valid if pid is 0 */
-	uint64_t delay;      /* of the latest restart, ns */
+	uint64_t delay;      /* delay of the latest restart, ns */
 	struct log_ratelimit budget;
 	char line[VHOST_PROCESS_LINE]; /* the part of a log line that has arrived */
 	uint32_t line_len;

@@ -39,14 +39,14 @@ struct request {
 };
 
 struct answer {
-	uint32_t number; /* of the request */
+	uint32_t number; /* number of the request */
 	int rc;          /* 0 or a negative errno value */
 	pid_t pid;
 	int status; /* for REAP, as of waitpid(2) */
 };
 
 static struct helper helper = {.socket = -1};
-static uint32_t last_number; /* of a request */
+static uint32_t last_number; /* number of the last request */
 
 /* --- The helper */
 

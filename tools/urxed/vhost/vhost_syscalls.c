@@ -64,7 +64,7 @@ struct syscall_rule {
 	}
 
 static const struct syscall_rule rules[] = {
-	/* The loop, and messages of the virtual machine */
+	/* For the forwarding loop, and for messages of the virtual machine. */
 	CALL(read),
 	CALL(write),
 	CALL(readv),
@@ -85,7 +85,7 @@ static const struct syscall_rule rules[] = {
 	CALL(shutdown),
 	CALL(accept),
 	CALL(accept4),
-	/* The socket */
+	/* For the vhost-user socket. */
 	{.number = __NR_socket, .arg = 0, .values = {AF_UNIX}, .n = 1, .and_next = true},
 	CHECKED(socket, 1, ONE_OF, SOCK_STREAM, SOCK_STREAM | SOCK_CLOEXEC),
 	CALL(bind),
@@ -98,7 +98,7 @@ static const struct syscall_rule rules[] = {
 	CALL(getpeername),
 	CHECKED(fcntl, 1, ONE_OF, F_GETFD, F_SETFD, F_GETFL, F_SETFL),
 	CHECKED(ioctl, 1, ONE_OF, FIONBIO, FIONREAD),
-	/* Memory: nothing becomes executable */
+	/* For memory, of which none becomes executable. */
 	CHECKED(mmap, 2, NO_BITS, PROT_EXEC),
 	CHECKED(mprotect, 2, NO_BITS, PROT_EXEC),
 	CALL(munmap),
@@ -106,7 +106,7 @@ static const struct syscall_rule rules[] = {
 	CALL(madvise),
 	CALL(brk),
 	CALL(get_mempolicy),
-	/* Threads */
+	/* For threads. */
 	CALL(futex),
 	CHECKED(clone, 0, ALL_BITS, CLONE_THREAD),
 	FAIL_CALL(clone3, ENOSYS),
@@ -131,7 +131,7 @@ static const struct syscall_rule rules[] = {
 	 * and DPDK's threads work without it.
 	 */
 	FAIL_CALL(sched_setaffinity, 0),
-	/* Time */
+	/* For the time. */
 	CALL(clock_gettime),
 	CALL(clock_nanosleep),
 	CALL(nanosleep),
