@@ -14,7 +14,7 @@
 #include "common/log.h"
 
 struct accept_pause {
-	int epoll_fd; /* the epoll set of fd, which the set watches with the event `watch` */
+	int epoll_fd; /* the epoll set that watches fd, by the event `watch` */
 	int fd;
 	struct epoll_event watch;
 	uint64_t until; /* end of the pause, ns; 0 = the socket is watched */

@@ -15,7 +15,7 @@
 #include "urxed/switch/switch.h"
 
 enum bond_verdict {
-	BOND_ACCEPT,      /* forward it as a frame of any uplink */
+	BOND_ACCEPT,      /* forward it like a frame of an uplink without a bond */
 	BOND_DAEMON_ONLY, /* ARP or ND: only the daemon gets it, not the virtual machines */
 	BOND_PROBE_REPLY, /* the answer to a probe */
 	BOND_DROP,        /* a copy of another frame, the host's own frame, or a frame for others */

@@ -18,7 +18,8 @@
 #define COMM_EST    4  /* enum ib_event_type */
 #define MAX_EXP     31 /* largest exponent of a timeout, which has 5 bits */
 
-/* Size of a structure up to `member`, without the fields that newer versions have appended. */
+/* Size of a structure up to, but without, `member`: newer versions have appended the fields from
+ * `member` on. */
 #define SIZE_UP_TO(type, member) offsetof(struct type, member)
 
 static int write_response(struct ucma_command *c, const void *response, uint32_t size)

@@ -48,7 +48,7 @@ struct host_address {
 	 * egress-qos-map. */
 	uint8_t vlan_priority[HOST_PRIORITIES];
 	char ndev[HOST_NDEV_LEN]; /* the kernel's interface with this address; "" = none */
-	uint32_t ifindex;         /* its index; 0 = none, or unknown */
+	uint32_t ifindex;         /* index of that interface; 0 = none, or unknown */
 	/*
 	 * The kernel has the address, too, and answers ARP and ND for it. `member` is then the
 	 * uplink of the address's interface, where `uplink` is the first member if that is in a

@@ -305,9 +305,8 @@ void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, con
 	if (!ether_is_station(mac) || ether_same(mac, n->host->mac) ||
 	    !address_pins_allow(&n->pins, ip, ingress->vlan, mac))
 		return;
-	/*
-	 * Claims only change entries, which this host has made, so that they cannot fill the table.
-	 */
+	/* A claim only changes existing entries, which this host has made. So claims cannot fill
+	 * the table. */
 	while ((e = neigh_table_next(&n->table, ip, ingress->vlan, e))) {
 		if (ingress->uplink != e->key.uplink && !neigh_is_vm(n, ingress->uplink))
 			continue;

@@ -124,8 +124,8 @@ static void lose_helper(void)
 	helper_stop(&helper);
 }
 
-/* Takes the answer to the path's request; -EAGAIN stands for it if the serving process has ended
- * without one. Does nothing while the answer has not come. */
+/* Takes the answer to the path's request. If the serving process has ended without an answer, the
+ * status becomes -EAGAIN. Does nothing while the answer has not come. */
 static void receive_answer(struct path *path)
 {
 	struct unix_packet_extras extras;
@@ -214,9 +214,8 @@ static int connect_by_helper(const struct sockaddr_un *address)
 	int fd, status;
 	struct path *path = find_idle_path(address, &status);
 
-	/*
-	 * If path->fd is set, the answer to an earlier CONNECT came late and brought a connection.
-	 */
+	/* path->fd is set if an earlier CONNECT was answered late. Then the connection exists
+	 * already. */
 	if (path && path->fd < 0)
 		status = send_request(
 			path, &(struct request){.task = CONNECT, .path = (uint32_t)(path - paths)},

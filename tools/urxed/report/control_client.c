@@ -181,8 +181,8 @@ static void describe_error(char error[CONTROL_CLIENT_ERROR], const char *run_dir
 	}
 }
 
-/* Uses the close alarm, because another user's daemon may have sent a socket with SO_LINGER
- * instead. */
+/* Uses the close alarm, because another user's daemon may have sent a lingering socket instead of
+ * memory. */
 static void close_memory(int fd)
 {
 	close_alarm_begin();

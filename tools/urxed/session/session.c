@@ -224,10 +224,10 @@ static int add_qpn(struct sessions *sessions, struct session *s, const struct vn
 /*
  * Answers QPN_QUERY. Returns 0 if the process reaches the peer's QPN by the switch or an inbox
  * instead of the HCA; -EBUSY if the daemon cannot tell at the moment; else -ENOENT. 0 requires that
- * r->dgid is this host's, that a process of the same user has added the QPN with
- * VNIC_QPN_REACHABLE, and that this process uses the host's MAC. The user matters, because a
- * process can add any QPN that no other has added, even that of another process's queue pair of the
- * HCA, and must not get what other users send to that queue pair.
+ * r->dgid is this host's, and that the process which has added the QPN is of the same user, has set
+ * VNIC_QPN_REACHABLE and uses the host's MAC. The user matters, because a process can add any QPN
+ * that no other has added, even that of another process's queue pair of the HCA, and must not get
+ * what other users send to that queue pair.
  */
 static int query_qpn(struct sessions *sessions, const struct session *s,
 		     const struct vnic_attach_qpn *r)

@@ -37,7 +37,7 @@ struct session {
 	bool claims;             /* its HELLO claims the blocks of an earlier connection */
 	bool has_uplink_socket;  /* the process has packet sockets on the direct uplink */
 	bool uplink_asked;       /* the process has requested packet sockets from this daemon */
-	uint32_t uplink_members; /* uplinks of these sockets: direct_uplink_find() at that time */
+	uint32_t uplink_members; /* uplinks of the sockets: direct_uplink_find() at their start */
 	uint64_t ends_at; /* ns; when the process ended, if its frames waited then; 0 = no wait */
 	bool unwatched;   /* epoll does not report its messages, because its frames wait */
 	uint32_t drained; /* number of its frames forwarded before its next message */
@@ -55,8 +55,8 @@ struct session {
 /* The filter for packets that processes receive by packet sockets (direct_uplink.h): the switch
  * does not receive packets to these blocks of QPNs. */
 struct session_exclusion {
-	uint32_t members;    /* direct_uplink_find() at that time; 0: set the filter anew */
-	uint32_t generation; /* direct_uplink_generation() at that time */
+	uint32_t members;    /* direct_uplink_find() when the filter was set; 0: set it anew */
+	uint32_t generation; /* direct_uplink_generation() when the filter was set */
 	uint32_t n;
 	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
 };
@@ -65,7 +65,7 @@ struct session_exclusion {
  * receives only packets to these blocks of QPNs. Others are for queue pairs of the HCA. */
 struct session_admission {
 	struct uplink *uplink; /* NULL: no uplink has such a filter */
-	uint32_t generation;   /* of the uplink at that time */
+	uint32_t generation;   /* of the uplink when the filter was set */
 	uint32_t n;
 	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
 };

@@ -152,7 +152,7 @@ static void set_bond_flow(const struct vswitch *sw, const struct frame_class *s,
 		f->bond_flow = bond_filter_flow(s);
 }
 
-/* Tells the bond that a RoCE frame of this host leaves by the bond. */
+/* Tells the bond if this is a RoCE frame of this host that leaves by the bond. */
 static void note_bond_frame(struct vswitch *sw, const struct frame_class *s,
 			    const struct switch_dest *dest)
 {
@@ -389,10 +389,10 @@ static bool claims_host_ip(const struct vswitch *sw, const struct switch_port *f
 }
 
 /*
- * Handles a frame whose sender may not have its MAC at this port. A machine may have got the MAC
- * because the station on this uplink was silent; the frame now shows that the station has not
- * moved. Only a frame to this host, or to a machine of it, shows that: the network may send the
- * machine's own frames to others back.
+ * Handles a frame whose source MAC may not send at this port. A machine may have got the MAC
+ * because the MAC's station on this uplink was silent; the frame now shows that the station has not
+ * moved. Only a frame to this host, or to a machine of it, shows that: the network may also send
+ * back frames that the machine itself has sent to others.
  */
 static void note_spoofed_mac(struct vswitch *sw, const struct switch_port *from,
 			     const struct frame_class *s)

@@ -124,9 +124,9 @@ struct switch_port {
 	bool dirty;       /* the driver must be notified of received frames */
 	uint32_t waiting; /* bit mask of transmit queues whose first frame waits */
 	/*
-	 * Bit mask of QPN blocks. The daemon has introduced this process to the blocks' owners, so
-	 * it sends to their inboxes, past the switch (switch_introduce_fn); or the daemon never
-	 * will.
+	 * Bit mask of QPN blocks. Either the daemon has introduced this process to the block's
+	 * owner, so that it can send to the owner's inbox, past the switch (switch_introduce_fn);
+	 * or the daemon will never do so.
 	 */
 	uint64_t introduced[LEASE_BLOCKS / 64];
 	uint64_t introduce_at; /* no introduction of this process before this time, ns */

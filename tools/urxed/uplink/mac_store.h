@@ -18,7 +18,7 @@
 /* Time for which a new daemon keeps the MACs that an earlier one has stored, ns. A device process
  * that waits in vain for an answer, and then pauses, tries again sooner (switch_link.c). */
 #define MAC_STORE_KEEP_NS 15000000000ull
-#define MAC_STORE_MAX     64 /* kept MACs */
+#define MAC_STORE_MAX     64 /* most MACs that are kept */
 
 struct mac_owner {
 	uint8_t mac[ETHER_MAC_LEN];

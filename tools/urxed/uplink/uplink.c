@@ -309,7 +309,7 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 	char spec[sizeof("af_packet:") + HOST_NDEV_LEN];
 	int rc;
 
-	/* The interface may have been renamed, so that `spec` has another name. */
+	/* The interface may have been renamed, and then `spec` has its old name. */
 	snprintf(spec, sizeof(spec), "af_packet:%s", u->ifname);
 	uplink_close(u);
 	rc = uplink_open(u, u->kernel && !uplink_is_xdp(u) ? spec : u->spec, u->impair, u->hca,
