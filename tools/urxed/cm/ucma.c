@@ -120,7 +120,7 @@ static bool destroy_some(struct ucma_file *file, uint32_t most)
 }
 
 /* Destroys at most UCMA_END_STEP events and IDs of an ended file; frees the file if none is left.
- * Stops when QP1's queue has no room, because to destroy an ID may send a message. */
+ * Stops when QP1's queue has no room, because destroying an ID may send a message. */
 static void destroy_step(struct ucma_file *file)
 {
 	const struct ucma *u = file->ucma;

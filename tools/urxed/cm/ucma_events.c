@@ -175,8 +175,8 @@ static void count_fetched_event(struct ucma_event *event)
 		event->group->events_reported++;
 		ucma_store_group(event->group);
 	}
-	/* The backlog of a restored listener may be complete already, although requests are
-	 * unfetched. */
+	/* A restored listener may have all places of its backlog free already, although its program
+	 * has not fetched all requests. */
 	if (event->resp.event == CMA_CONNECT_REQUEST && event->ctx->backlog < UCMA_BACKLOG_MAX)
 		event->ctx->backlog++;
 	if (event->child)

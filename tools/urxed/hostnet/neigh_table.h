@@ -43,8 +43,8 @@ enum neigh_state {
 };
 
 /*
- * Who resolves an address: the kernel if it has the source address, else the daemon. An address may
- * have an entry for each resolver and uplink, because networks on different uplinks may use the
+ * The resolver of an address: the kernel if it has the source address, else the daemon. An address
+ * may have an entry for each resolver and uplink, because networks on different uplinks may use the
  * same link-local addresses.
  */
 enum neigh_resolver { NEIGH_BY_DAEMON, NEIGH_BY_KERNEL };

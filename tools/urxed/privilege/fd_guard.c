@@ -140,7 +140,7 @@ static void pass_kept(void)
 
 		if (ask_helper(&last->request, last->socket))
 			return;
-		/* The message in the helper's queue holds a copy. */
+		/* The message in the helper's queue holds a copy, so this close cannot wait. */
 		close(last->socket);
 		send_closed();
 		guard.n_kept--;

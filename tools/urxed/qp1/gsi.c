@@ -8,7 +8,7 @@
 #include "urxed/switch/classify.h"
 
 #define PD        1
-#define BUFFER    512 /* bytes; more than GRH and MAD, so that too long messages are noticed */
+#define BUFFER    512 /* bytes; more than GRH and MAD, to notice messages that are too long */
 #define SENDS     64
 #define FRAME     (HOST_MTU_LEAST + ETHER_HDR_LEN + ETHER_VLAN_LEN)
 #define NEXT_V1   0x1b /* GRH's NxtHdr (IBA 8.3.7): no UDP header follows */
