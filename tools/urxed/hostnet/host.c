@@ -14,7 +14,7 @@
 #include "urxed/hostnet/nd_frame.h"
 
 #define PKEY_PARTITION 0x7fff
-#define PKEY_FULL      0x8000 /* membership bit: full member (IBA 10.9.1.1) */
+#define PKEY_FULL      0x8000 /* membership bit: full member */
 
 /* FNV-1a, 64 bits; the murmur3 finalizer then mixes high bits into low ones. */
 static uint64_t fnv1a_hash(const void *data, size_t len)
