@@ -10,8 +10,8 @@
 
 struct adapter adapter;
 
-/* An error-checking mutex: EDEADLK tells a fork in a signal handler that its own thread holds the
- * lock. */
+/* An error-checking mutex: if a signal handler forks while its own thread holds the lock, the
+ * handlers of fork get EDEADLK instead of waiting for ever. */
 pthread_mutex_t adapter_open_lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 pthread_mutex_t adapter_lease_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -75,7 +75,7 @@ void adapter_guid(uint8_t guid[8])
 
 enum urxe_mtu port_mtu(void)
 {
-	const uint32_t overhead = URXE_MAX_OVERHEAD - 14 - 4; /* of the Ethernet payload */
+	const uint32_t overhead = URXE_MAX_OVERHEAD - 14 - 4; /* without Ethernet header and VLAN tag */
 	enum urxe_mtu mtu = URXE_MTU_4096;
 
 	while (mtu > URXE_MTU_256 && (128u << mtu) + overhead > adapter.welcome.port.link_mtu)

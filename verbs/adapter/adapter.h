@@ -50,17 +50,17 @@ struct adapter_take_over {
 	uint8_t takers;        /* bits of enum hca_taker: the threads that want it */
 	unsigned tries;        /* calls of urxe_offload_take_over() so far */
 	uint64_t due;          /* time of the next call, ns */
-	uint64_t uplink_until; /* end of the wait for the daemon's uplink, ns: from then
-				  on the owner makes the first call in any case; 0: no
-				  wait yet */
-	enum urxe_offload_reason waits_for; /* reason of the last -EAGAIN */
+	uint64_t uplink_until; /* until then the first call waits for the daemon to pass packets
+				  of the uplink to the engine, ns; 0: this wait has not
+				  begun */
+	enum urxe_offload_reason waits_for; /* why the last attempt returned -EAGAIN */
 };
 
 /* The HCA that backs the device (daemon/adapter_hca.h). */
 struct adapter_hca {
 	struct hca *hca;     /* the open HCA; NULL: none */
-	uint32_t generation; /* of the daemon's HCA that was tried last (struct vnic_attach_hca) */
-	struct hca_retry retry; /* by clock_now(): of the HCA that could not be opened */
+	uint32_t generation; /* vnic_attach_hca.generation of the HCA last opened or attempted */
+	struct hca_retry retry; /* next attempt after a failed one; times of clock_now() */
 	bool handled_down; /* URXE_HCA_GONE=engine: adapter_hca_renew has seen that the HCA's port
 			      is down. `hca` is NULL, or still open because the engine could not
 			      take over */
@@ -68,8 +68,8 @@ struct adapter_hca {
 	 * run of the engine reads the receive rings of the offloaded queue pairs of such
 	 * contexts. */
 	bool unhooked;
-	/* The CQ that a program polls now, so that most polls take only its completions from the
-	 * HCA (hca_poll_cq); NULL: those of all CQs. */
+	/* The CQ that a thread of the program polls now: most polls take only the completions of
+	 * this CQ from the HCA (hca_poll_cq). NULL: those of all CQs. */
 	const struct urxe_cq *polled;
 	struct adapter_take_over take_over;
 	/* An abandoned take-over has left queue pairs that neither the HCA nor the engine executes
@@ -92,11 +92,11 @@ struct due_events {
 	uint32_t n;
 	struct due_event list[DUE_EVENTS_MAX];
 	uint32_t drains; /* threads between due_events_begin_drain() and due_events_end_drain() */
-	/* Events that were taken from `list`, and whose sender is not done with them. */
+	/* Number of events that threads have taken from `list` and still send. */
 	_Atomic uint32_t in_flight;
-	/* due_events_release(); the first start of the engine thread sets it. A pointer, because
-	 * this folder may not include headers of poll/. NULL: comp_channel_send_later() sends
-	 * events at once. */
+	/* due_events_release(), by a pointer because this folder may not include headers of poll/.
+	 * NULL before the engine thread starts for the first time: until then
+	 * comp_channel_send_later() sends events at once. */
 	void (*release)(void);
 };
 
@@ -118,17 +118,19 @@ struct adapter {
 	uint64_t uplink_retry_at;    /* when to ask the daemon again, by clock_now(); 0: never */
 	uint64_t uplink_retry_ns;   /* length of the wait until uplink_retry_at; 0: the last attempt
 				       did not lack descriptors or memory */
-	uint64_t uplink_look_at;    /* when to look whether the uplink has stopped; 0: no uplink */
-	bool uplink_stopped;        /* the last look found that */
-	uint64_t uplink_suspect_at; /* time of the last ring that may have stopped; 0: none */
-	uint64_t uplink_stopped_at; /* time of the last stop; 0: none */
-	uint64_t uplink_stop_ns;    /* length of the pause after that stop, without an uplink */
-	bool inbox_broken;          /* a peer has written to the inbox against the protocol */
-	/* A checkpointer's thread gave up saving the process, and did not get adapter.lock in time.
-	 * So the engine thread publishes the peers' rights to copy, which that thread has
-	 * withdrawn, and abandons the take-over. Set without the lock. */
+	uint64_t uplink_look_at;    /* when to check whether a receive ring of the uplink has
+				       stopped; 0: no uplink */
+	bool uplink_stopped;        /* the last check found a stopped ring */
+	uint64_t uplink_suspect_at; /* when a ring was replaced that may only have been full; 0:
+				       never */
+	uint64_t uplink_stopped_at; /* when a check last found a stopped ring; 0: never */
+	uint64_t uplink_stop_ns;    /* length of the pause without an uplink after that; 0: none */
+	bool inbox_broken;          /* a peer has violated the protocol of this process's inbox */
+	/* A checkpointer's thread has given up, without adapter.lock, to save the process. So the
+	 * engine thread publishes the peers' rights to copy again, which the checkpointer's thread
+	 * has withdrawn, and abandons the take-over. Set without the lock. */
 	_Atomic bool stop_abandoned;
-	_Atomic bool inbox_populated; /* peers may send to the inbox, so its memory is populated */
+	_Atomic bool inbox_populated; /* the inbox's pages are allocated, because peers may send */
 	struct tx tx;
 	struct vnic_attach_welcome welcome;
 	bool dead;          /* the device is dead, until the adapter's last user has closed it */
@@ -136,8 +138,8 @@ struct adapter {
 	uint32_t daemons;   /* generation of the attachment: grows with each reconnection to a
 			       daemon, and in a forked child. Constant while nic_users is not 0 */
 	uint32_t nic_users; /* threads that wait for an answer of the daemon */
-	/* Reconnections that have ended, successfully or not. Commands that wait for the next
-	 * daemon sleep on it (lock_wait). */
+	/* Number of reconnections that have ended, successfully or not. Commands that wait for the
+	 * next daemon sleep until this number changes (lock_wait). */
 	_Atomic uint32_t reconnects_ended;
 	uint32_t last_pd; /* the engine's number of the PD that was allocated last */
 	struct leases leases;
@@ -178,9 +180,8 @@ extern pthread_mutex_t adapter_open_lock __attribute__((visibility("hidden")));
  */
 extern pthread_mutex_t adapter_lease_lock __attribute__((visibility("hidden")));
 
-/* This thread holds adapter.lock, or waits for the lock: a signal handler that forks must not take
- * it.
- */
+/* This thread holds adapter.lock, or waits for it. If a signal handler of the thread forks, the
+ * handlers of fork must not take the lock: they would wait for their own thread. */
 extern __thread bool adapter_inside
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 /*
@@ -198,8 +199,8 @@ extern void (*adapter_unlock_orphaned)(void) __attribute__((visibility("hidden")
 extern uint32_t adapter_forks;
 
 /*
- * Whether a signal handler has forked since `forks` was adapter_forks, and this is the child: the
- * adapter is the parent's.
+ * Whether this is a child that a signal handler has forked since `forks` was read from
+ * adapter_forks. The use of the adapter that began then is the parent's.
  */
 static inline bool adapter_is_parents(uint32_t forks)
 {
@@ -219,9 +220,8 @@ static inline void adapter_claim(void)
 	lock_claim(&adapter.lock);
 }
 
-/* Call it when the thread has released adapter.lock, or has not got it. A signal handler may have
- * forked while the thread still counted as inside: then the child forgets the parent's adapter
- * here. */
+/* Call it when the thread has released adapter.lock, or lock_try has not got it. If a signal handler
+ * has forked while adapter_inside was true, the child forgets the parent's adapter here. */
 static inline void adapter_leave(void)
 {
 	adapter_inside = false;
@@ -232,7 +232,7 @@ static inline void adapter_leave(void)
 
 static inline bool adapter_trylock(void)
 {
-	/* A signal handler has interrupted a thread that has the lock, or waits for it. */
+	/* The caller is a signal handler, whose thread has the lock or waits for it. */
 	if (adapter_inside)
 		return false;
 	adapter_inside = true;
@@ -304,10 +304,10 @@ static inline void adapter_set_multicast(void)
 }
 
 /*
- * Whether packets from an entry of the GID table can have this destination. 0: they can. -ENODATA:
- * the entry is empty. -EINVAL: there is no such entry; or the entry is not of the destination's
- * address family, does not send RoCEv1, and the destination is no group. Takes adapter.lock, which
- * must not be held.
+ * Whether entry `index` of the GID table can be the source of packets to dgid. 0: it can. -ENODATA:
+ * the entry is empty. -EINVAL: the table has no such entry; or the entry is of RoCEv2, dgid is a
+ * unicast address, and one of them is IPv4, the other IPv6. Takes adapter.lock, which must not be
+ * held.
  */
 int port_check_source(uint32_t index, const uint8_t dgid[16]);
 /* The device's node GUID (vnic_node_guid), in network byte order. */

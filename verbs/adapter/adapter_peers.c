@@ -13,8 +13,8 @@ static struct peer *find_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
 	return tx_peer(&adapter.tx, mac, qpn);
 }
 
-/* peers_ops.before_call: if this process holds the lock word of an inbox, sends its frames there
- * and releases the word. A long system call follows, and other senders would wait for the word. */
+/* peers_ops.before_call, before a long system call: if this process holds the lock word of a peer's
+ * inbox, sends its frames there and releases the word, for which other senders would wait. */
 static void unlock_inbox(void *ctx)
 {
 	(void)ctx;

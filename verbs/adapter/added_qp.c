@@ -74,8 +74,8 @@ void added_qp_forget_all(void)
 	}
 }
 
-/* The caller sends no frame to the new daemon before this: the daemon drops frames from QPNs that
- * it does not know. */
+/* The caller calls this function before it sends the new daemon a frame: the daemon drops frames
+ * from QPNs that it does not know. */
 void added_qp_add_all(struct vnic_driver *nic)
 {
 	struct added_qp *added;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Queue pairs whose QPN the process has told the daemon (vnic_driver_add_qpn): while an HCA backs
- * the device, each queue pair, also one with a QPN of the lease; without an HCA those whose
- * QPN an HCA chose earlier, here or before a restore.
+ * Queue pairs whose QPN the process has told the daemon (vnic_driver_add_qpn). While an HCA backs
+ * the device, these are all queue pairs, also those with leased QPNs. Without an HCA, they are those
+ * whose QPN an HCA chose earlier, in this process or before it was saved and restored.
  */
 #ifndef URXE_VERBS_ADAPTER_ADDED_QP_H
 #define URXE_VERBS_ADAPTER_ADDED_QP_H
@@ -17,7 +17,7 @@ struct added_qp {
 	uint32_t qpn;
 	bool reachable;  /* peers on this host may reach it without the HCA */
 	bool uplink;     /* the engine receives packets of other hosts to it (VNIC_QPN_UPLINK) */
-	bool told;       /* the daemon has taken it, so it must be told the end, too */
+	bool told;       /* the daemon has accepted the QPN, so the process tells it the end, too */
 	uint32_t daemon; /* the value of adapter.daemons when the daemon was told */
 	LIST_ENTRY(added_qp) link;
 };
@@ -44,9 +44,9 @@ int added_qp_set_uplink(struct added_qp *added, bool uplink);
 void added_qp_forget_all(void);
 /*
  * The queue pair is destroyed: moves its record to adapter.released_added_qps. With adapter.lock.
- * requests/added_qp_requests.h tells the daemon later, and frees the record. A record that the
- * daemon has refused is freed at once: the daemon counts each number, and another queue pair may
- * have got this one since. NULL: no effect.
+ * requests/added_qp_requests.h tells the daemon later, and frees the record. If the daemon has
+ * refused the QPN, frees the record at once: the daemon must not be told the end of a QPN that
+ * another queue pair may have added since. NULL: no effect.
  */
 void added_qp_release(struct added_qp *added);
 /*

@@ -20,7 +20,7 @@ struct remote_qp *remote_qp_make(uint32_t local_qpn, const uint8_t dgid[16], uin
 
 void remote_qp_release(struct remote_qp *remote)
 {
-	/* In a forked child the record stays: it is in the parent's list. */
+	/* In a forked child the record stays where it is: it was in a list of the parent. */
 	if (!remote || remote->daemon != adapter.daemons)
 		return;
 	LIST_REMOVE(remote, link);

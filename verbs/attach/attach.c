@@ -113,17 +113,17 @@ static void detach_adapter(void)
 		hca_close(hca);
 }
 
-/* Whether the error says that the daemon has ended during the attachment, or refuses the
- * process. */
+/* Whether the error says that the daemon has closed the connection during the attachment: it has
+ * ended, or refuses the process. */
 static bool is_lost_daemon(int rc)
 {
 	return rc == -ECONNRESET || rc == -EPIPE;
 }
 
 /*
- * Makes the inbox. *table becomes its copy table for the engine. 0, also without an inbox: then all
- * frames come by the switch, which is slower, and *table is NULL, as it is without copies
- * (peers_publish). -ECONNRESET, -EPIPE: the daemon has ended, and the next one gives an inbox.
+ * Makes this process's inbox. *table becomes the copy table in it, for the engine; NULL: there is no
+ * inbox, or the process takes part in no copies (peers_publish). 0, also without an inbox: then all
+ * frames come by the switch, which is slower. -ECONNRESET, -EPIPE: the daemon has ended.
  */
 static int make_inbox(struct urxe_copy_table **table)
 {
@@ -148,7 +148,7 @@ static void request_uplink(void)
 	adapter_unlock();
 }
 
-/* Opens the HCA before the program has objects, so that the HCA gets them. */
+/* Opens the HCA before the program creates objects, so that the HCA has all of them. */
 static void open_hca(void)
 {
 	adapter_lock();
@@ -268,8 +268,8 @@ static int make_engine(const struct adapter_saved *saved)
 	return saved ? adapter_restore_engine(saved, table) : adapter_make_engine(table);
 }
 
-/* Makes the process the owner of the table of descriptors, and has the library number its own ones
- * by high_fd(). Called once, by the thread that attaches first. */
+/* Makes the process the owner of the table of emulated descriptors. Has the vNIC's driver, the
+ * packet sockets and the state documents move their descriptors by high_fd(). Called once. */
 static void prepare_descriptors(void)
 {
 	fd_set_owner();
@@ -310,8 +310,8 @@ static int begin_attachment(struct adapter_saved *saved)
 	if (!rc)
 		rc = sigbus_guard_install();
 	if (rc) {
-		/* The checkpointer gets the error of a restoration, so it is not logged.
-		 * adapter_open() waits for the next daemon. */
+		/* Not logged: the error of a restoration, which the checkpointer gets, and the
+		 * daemon's end, after which adapter_open() waits for the next daemon. */
 		if (!saved && !is_lost_daemon(rc))
 			log_start_error("the engine", rc);
 		detach_adapter();
@@ -319,9 +319,9 @@ static int begin_attachment(struct adapter_saved *saved)
 	return rc;
 }
 
-/* Publishes the inbox, opens the direct uplink and the HCA, and starts the engine thread. 0, or a
- * negative errno value, after which the process is detached. But -EIO: this is a child that a
- * signal handler has forked, and the adapter is the parent's; `forks` as for adapter_is_parents. */
+/* Publishes the inbox, opens the direct uplink and the HCA, and starts the engine thread. `forks` as
+ * for adapter_is_parents. 0; -EIO: this is a child that a signal handler has forked, and the adapter
+ * is the parent's; or another negative errno value, after which the process is detached. */
 static int end_attachment(uint32_t forks)
 {
 	int rc;
@@ -369,7 +369,7 @@ static int open_once(uint32_t *forks)
 /*
  * Waits for the next daemon, as long as an attached process does, in two cases: the daemon ends or
  * closes the connection while the process attaches, or the process is a forked child of one that
- * was attached. Such a child takes no lock while it waits.
+ * was attached. Holds no lock while it waits.
  */
 int adapter_open(uint32_t *forks)
 {

@@ -27,8 +27,8 @@ static void refill_receives(void *ctx)
 						     : &((struct qp *)object)->recv);
 }
 
-/* urxe_ops.recv_retired: releases the ring slots of an SRQ's retired requests, of which no
- * completion tells the program. */
+/* urxe_ops.recv_retired: the HCA has consumed receive requests of an SRQ for a queue pair that is
+ * gone. No completion tells the program, so this function releases their ring slots. */
 static void release_receives(void *ctx)
 {
 	struct recv_queue *recv = &((struct srq *)ctx)->recv;
@@ -36,7 +36,7 @@ static void release_receives(void *ctx)
 	work_queue_release(&recv->wq, urxe_rq_retired(recv->rq));
 }
 
-/* The number of events about the object that the program got or gets. */
+/* The counter of asynchronous events about the object, without lost ones. */
 static uint32_t *async_events_of(struct object *object)
 {
 	switch (object->type) {
@@ -79,10 +79,9 @@ static uint64_t count_faults(void)
 }
 
 /*
- * urxe_ops.guard: returns sigbus_guard_run() of the access, and counts its page faults if the
- * process has on-demand regions, because other memory was populated at its registration. Each
- * access then has two system calls more: only the kernel knows whether a page was missing, and a
- * fault takes longer than both.
+ * urxe_ops.guard: makes the access by sigbus_guard_run(). If the process has on-demand regions,
+ * counts page faults; registration populates all other regions. The count takes two system calls
+ * for each access, because only the kernel knows whether a page was missing; a fault takes longer.
  */
 static bool guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		  void *arg)
@@ -98,8 +97,8 @@ static bool guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(
 	return done;
 }
 
-/* urxe_copy_ops.copy: returns that of peers_copy_ops. With on-demand regions, counts page faults,
- * also those in the peer's memory: the kernel counts all faults of a copy at its caller. */
+/* urxe_copy_ops.copy: copies by peers_copy_ops.copy. With on-demand regions, counts page faults,
+ * also those in the peer's memory: the kernel counts all faults of a copy at the calling thread. */
 static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 {
 	uint64_t before = adapter.on_demand_mrs ? count_faults() : 0;
@@ -171,8 +170,8 @@ int adapter_make_engine(struct urxe_copy_table *table)
 		.mtu = adapter.welcome.mtu,
 		.seed = random_seed(),
 		.congestion = chosen_congestion(),
-		/* 10 ms, not the default of 20 us: the engine thread wakes for each such deadline
-		 * while no application polls. */
+		/* 10 ms, not the default of 20 us: while no thread polls, the engine thread wakes
+		 * up for each such deadline, and each packet sets one. */
 		.probe_ns = 10000000,
 		.omit_local_icrc = true,
 	};

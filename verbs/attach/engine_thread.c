@@ -35,7 +35,8 @@
 
 #define US 1000u
 
-/* Maximum of runs of the engine in a round; then the thread looks at its sockets again. */
+/* Maximum of runs of the engine in one round (run_round), before the thread polls its descriptors
+ * again. */
 #define RUNS 4
 /* If frames come after a sleep shorter than this, in ns, the thread expects the next ones as soon,
  * and busy-polls for them. */
@@ -51,16 +52,17 @@ static bool must_leave(void)
 	return polling->state == POLL_PROGRAM || self->stop;
 }
 
-/* Lets threads of the program that wait for the lock have it before this thread has it again. */
+/* Lets the program's threads that wait for the lock take it once before this thread takes it
+ * again. */
 static void offer_lock(void)
 {
 	adapter_unlock();
 	adapter_claim();
 }
 
-/* Whether a sender with a stream asks for a busy poll: it has woken this process by the inbox and
- * sent no frame (samehost/peer_poll.h). If so, sets polling->heard_at to now. `heard_before`:
- * polling->heard_at before the engine ran. */
+/* Whether a peer asks for a busy poll, because it sends a stream of requests: it has raised the
+ * inbox's interrupt and sent no frame (samehost/peer_poll.h). If so, sets polling->heard_at to now.
+ * `heard_before`: polling->heard_at before the engine ran. */
 static bool asks_for_busy_poll(bool by_inbox, uint64_t heard_before)
 {
 	if (!by_inbox || polling->heard_at != heard_before)
@@ -99,8 +101,8 @@ static bool empty_rings(bool stream, bool by_inbox)
 	return true;
 }
 
-/* Tries to attach to the next daemon, and after success runs the engine. `idle`: the result without
- * a new daemon. False: frames wait, so the next round follows at once. */
+/* Tries to attach to the next daemon, and after success runs the engine. False: frames wait, so the
+ * next round follows at once. Returns `idle` if there is no new daemon yet. */
 static bool look_for_daemon(bool idle)
 {
 	reconnect_try();
@@ -170,14 +172,16 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 		return idle;
 	if (adapter_connected() && (woken->hangup || vnic_driver_broken(adapter.nic))) {
 		adapter_disconnected();
-		/* The next round sends answers to the last frames of the switch. */
+		/* With a direct uplink the next round follows at once: it sends the answers to the
+		 * last frames of the switch, which adapter_disconnected() has received. */
 		idle = !adapter_running();
 	}
 	if (adapter.reconnecting)
 		idle = look_for_daemon(idle);
 	if (adapter_connected() && adapter_uplink_stale()) {
 		adapter_renew_uplink();
-		/* The next round handles the last frames of the old socket. */
+		/* The next round sends the answers to the last frames of the old sockets, which
+		 * adapter_renew_uplink() has received. */
 		idle = false;
 	}
 	if (adapter_hca_stale())
@@ -190,15 +194,14 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 
 /* --- The thread. */
 
-/* Posted when the engine thread runs: engine_thread_start() waits for it, so that peers can see
- * that this process lives. */
+/* Posted by the engine thread when it has published its number. engine_thread_start() waits for
+ * that, so that peers can see that this process lives. */
 static sem_t started;
 
 /*
  * Raises the priority of this thread by 1 under a real-time policy, which it inherits from the
  * program. The program may spin on its memory, on the one processor that both threads have, and
- * then only a thread with a higher priority runs. If it may not raise its priority, the priority
- * stays.
+ * then only a thread with a higher priority runs. If the kernel refuses, the priority stays.
  */
 static void raise_priority(void)
 {
@@ -214,7 +217,7 @@ static void raise_priority(void)
 static void *run_thread(void *unused)
 {
 	struct thread_sleep sleep = {0};
-	bool idle, stream = false; /* frames came soon after the thread began to wait for them */
+	bool idle, stream = false; /* `stream`: frames came less than SOON after a sleep began */
 	uint64_t since;
 
 	(void)unused;
@@ -266,9 +269,9 @@ int engine_thread_start(void)
 		return -errno;
 	main_thread_watch();
 	adapter.due_events.release = due_events_release;
-	/* Signals are for the program's own threads. But the kernel kills a process that blocks the
-	 * SIGSYS by which a filter of seccomp traps a system call of this thread: it stays as the
-	 * program has it. */
+	/* Signals are for the program's own threads. SIGSYS stays as the program has it: if a filter
+	 * of seccomp traps a system call by SIGSYS, and the thread blocks that signal, the kernel
+	 * kills the process. */
 	sigfillset(&all);
 	sigdelset(&all, SIGSYS);
 	pthread_sigmask(SIG_BLOCK, &all, &old);

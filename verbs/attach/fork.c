@@ -26,8 +26,8 @@
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
 
-/* Number of calls of fork under way in signal handlers that have interrupted a holder of the locks.
- * The holder may itself be a call of fork. */
+/* Number of calls of fork in progress in signal handlers that have interrupted this thread while it
+ * held the locks, perhaps in an outer call of fork. */
 static OF_THREAD unsigned int forks_inside;
 /* This thread's call of fork holds the locks. */
 static OF_THREAD bool locked;
@@ -81,8 +81,8 @@ static void forget_adapter(void)
 	mr_index_forget();
 	adapter_forget_users();
 	memset(handle_counts, 0, sizeof(handle_counts));
-	/* `daemons` grows, because the child's daemon knows nothing of what the parent has told its
-	 * own. */
+	/* `daemons` grows, because the daemon to which the child attaches later knows nothing of
+	 * what the parent has told its own daemon. */
 	adapter = (struct adapter){.daemons = adapter.daemons + 1};
 	/* A command that a signal handler has interrupted goes on in the child, and may use these
 	 * lists. */

@@ -17,14 +17,14 @@
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
 
-/* Least time between two looks of a thread at /proc. */
+/* Least time between two reads of /proc by one thread, ns. */
 #define LOOK_NS 10000000
 
 /* A key whose destructor libc calls when the main thread ends before the process does. */
 static pthread_key_t main_thread_key;
-static bool key_made; /* false if the program has all keys */
+static bool key_made; /* false if the program has used up all keys */
 static void (*_Atomic wake_other)(void);
-/* The main thread's mask at its end; set before adapter_main_thread_ended. */
+/* The main thread's signal mask at its end; set before adapter_main_thread_ended. */
 static sigset_t main_thread_signals;
 
 /* The key's destructor, in the main thread: notes its end, and wakes the library's threads to look
@@ -109,8 +109,8 @@ static bool is_library_thread(const char *tid)
 	return own;
 }
 
-/* Reads the numbers of the main thread and of this one in /proc, which may be of another PID
- * namespace. False: /proc does not tell. */
+/* Reads the numbers of the main thread and of the calling thread as /proc shows them: it may show
+ * another PID namespace. False: /proc does not tell. */
 static bool read_numbers(pid_t *main_thread, pid_t *this_thread)
 {
 	char link[64];
@@ -147,9 +147,10 @@ static bool is_oldest_of_library(void)
 }
 
 /*
- * Ends the process as the program's last thread would, if the threads of this library did not
- * exist. Pending signals stay pending: all threads of the program have blocked them, or one is a
- * SIGXFSZ that the kernel has sent to this thread for a write of the library.
+ * Ends the process as the end of the program's last thread would without this library's threads, so
+ * with the main thread's signal mask. Keeps pending signals blocked: all threads of the program had
+ * blocked them, or the signal is a SIGXFSZ that the kernel has sent to this thread for a write of
+ * the library.
  */
 static _Noreturn void end_process(void)
 {
