@@ -75,7 +75,7 @@ void adapter_guid(uint8_t guid[8])
 
 enum urxe_mtu port_mtu(void)
 {
-	const uint32_t overhead = URXE_MAX_OVERHEAD - 14 - 4; /* without Ethernet header and VLAN tag */
+	const uint32_t overhead = URXE_MAX_OVERHEAD - 14 - 4; /* from IP header to ICRC */
 	enum urxe_mtu mtu = URXE_MTU_4096;
 
 	while (mtu > URXE_MTU_256 && (128u << mtu) + overhead > adapter.welcome.port.link_mtu)

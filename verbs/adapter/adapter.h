@@ -58,8 +58,8 @@ struct adapter_take_over {
 
 /* The HCA that backs the device (daemon/adapter_hca.h). */
 struct adapter_hca {
-	struct hca *hca;     /* the open HCA; NULL: none */
-	uint32_t generation; /* vnic_attach_hca.generation of the HCA last opened or attempted */
+	struct hca *hca;        /* the open HCA; NULL: none */
+	uint32_t generation;    /* vnic_attach_hca.generation of the HCA last opened or attempted */
 	struct hca_retry retry; /* next attempt after a failed one; times of clock_now() */
 	bool handled_down; /* URXE_HCA_GONE=engine: adapter_hca_renew has seen that the HCA's port
 			      is down. `hca` is NULL, or still open because the engine could not
@@ -220,8 +220,8 @@ static inline void adapter_claim(void)
 	lock_claim(&adapter.lock);
 }
 
-/* Call it when the thread has released adapter.lock, or lock_try has not got it. If a signal handler
- * has forked while adapter_inside was true, the child forgets the parent's adapter here. */
+/* Call it when the thread has released adapter.lock, or lock_try has not got it. If a signal
+ * handler has forked while adapter_inside was true, the child forgets the parent's adapter here. */
 static inline void adapter_leave(void)
 {
 	adapter_inside = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Queue pairs whose QPN the process has told the daemon (vnic_driver_add_qpn). While an HCA backs
- * the device, these are all queue pairs, also those with leased QPNs. Without an HCA, they are those
- * whose QPN an HCA chose earlier, in this process or before it was saved and restored.
+ * the device, these are all queue pairs, also those with leased QPNs. Without an HCA, they are
+ * those whose QPN an HCA chose earlier, in this process or before it was saved and restored.
  */
 #ifndef URXE_VERBS_ADAPTER_ADDED_QP_H
 #define URXE_VERBS_ADAPTER_ADDED_QP_H

@@ -121,9 +121,9 @@ static bool is_lost_daemon(int rc)
 }
 
 /*
- * Makes this process's inbox. *table becomes the copy table in it, for the engine; NULL: there is no
- * inbox, or the process takes part in no copies (peers_publish). 0, also without an inbox: then all
- * frames come by the switch, which is slower. -ECONNRESET, -EPIPE: the daemon has ended.
+ * Makes this process's inbox. *table becomes the copy table in it, for the engine; NULL: there is
+ * no inbox, or the process takes part in no copies (peers_publish). 0, also without an inbox: then
+ * all frames come by the switch, which is slower. -ECONNRESET, -EPIPE: the daemon has ended.
  */
 static int make_inbox(struct urxe_copy_table **table)
 {
@@ -319,9 +319,9 @@ static int begin_attachment(struct adapter_saved *saved)
 	return rc;
 }
 
-/* Publishes the inbox, opens the direct uplink and the HCA, and starts the engine thread. `forks` as
- * for adapter_is_parents. 0; -EIO: this is a child that a signal handler has forked, and the adapter
- * is the parent's; or another negative errno value, after which the process is detached. */
+/* Publishes the inbox, opens the direct uplink and the HCA, and starts the engine thread. `forks`
+ * as for adapter_is_parents. 0; -EIO: this is a child that a signal handler has forked, and the
+ * adapter is the parent's; or another negative errno value, after which the process is detached. */
 static int end_attachment(uint32_t forks)
 {
 	int rc;

@@ -52,8 +52,8 @@ static bool must_leave(void)
 	return polling->state == POLL_PROGRAM || self->stop;
 }
 
-/* Lets the program's threads that wait for the lock take it once before this thread takes it
- * again. */
+/* Lets the program's threads that wait for the lock take it once before this thread takes it again.
+ */
 static void offer_lock(void)
 {
 	adapter_unlock();
@@ -269,9 +269,9 @@ int engine_thread_start(void)
 		return -errno;
 	main_thread_watch();
 	adapter.due_events.release = due_events_release;
-	/* Signals are for the program's own threads. SIGSYS stays as the program has it: if a filter
-	 * of seccomp traps a system call by SIGSYS, and the thread blocks that signal, the kernel
-	 * kills the process. */
+	/* Signals are for the program's own threads. SIGSYS stays as the program has it: if a
+	 * filter of seccomp traps a system call by SIGSYS, and the thread blocks that signal, the
+	 * kernel kills the process. */
 	sigfillset(&all);
 	sigdelset(&all, SIGSYS);
 	pthread_sigmask(SIG_BLOCK, &all, &old);

@@ -20,16 +20,16 @@
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
 
-/* Interval of the engine's attempts to take over the HCA's queue pairs. The engine first waits for
- * a pause of the peers: the PSNs of a peer that pauses do not change in the interval. After
- * TAKE_OVER_PATIENT attempts the engine does not wait for a pause any more. */
+/* Interval of the attempts to take over the HCA's queue pairs, ns. The engine first waits until no
+ * peer sends requests: no PSN that the HCA expects next changes between two attempts. After
+ * TAKE_OVER_PATIENT attempts the engine does not wait for that any more. */
 #define TAKE_OVER_PAUSE_NS UINT64_C(20000000)
 #define TAKE_OVER_PATIENT  15
-/* Longest wait for the daemon to pass packets of the uplink to the engine, before any queue pair
- * stops. If the daemon needs more, the packets that come earlier are lost; only RC peers repeat
- * them. */
+/* Longest wait until the daemon passes packets of the uplink to the engine, ns. Only then is a
+ * queue pair stopped at the HCA. If the daemon needs longer, packets that come before are lost, and
+ * only RC peers repeat them. */
 #define TAKE_OVER_UPLINK_NS UINT64_C(100000000)
-/* Longest delay of the end of an HCA by a take-over. */
+/* Longest time, in ns, for which a take-over delays the close of an HCA that goes. */
 #define TAKE_OVER_NS UINT64_C(600000000)
 
 static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
@@ -125,13 +125,14 @@ struct hca *adapter_hca_release(void)
 	hca_defer_destruction(hca);
 	hca_detach(hca);
 	uplink_qpns_update();
-	/* The engine may have frames to send for queue pairs that it has taken over. */
+	/* The engine may have frames to send for queue pairs that it has taken over: the engine
+	 * thread sends them. */
 	engine_wake_for_work();
 	adapter_publish();
 	return hca;
 }
 
-/* Tells the daemon the numbers of the queue pairs that existed before the HCA and that the engine
+/* Tells the daemon the QPNs of the queue pairs that existed before the HCA, which the engine
  * executes. */
 static void tell_numbers(void)
 {
@@ -155,9 +156,8 @@ static void attach_hca(struct hca *hca, const struct vnic_attach_hca *is)
 	log_info("port %u of %s executes queue pairs", is->port, is->name);
 }
 
-/* Opens the HCA that the daemon has named, and attaches it to the engine. An error has no effect
- * but adapter.hca.retry. Called with adapter.lock, which is free while libibverbs enumerates the
- * devices. */
+/* Opens the HCA that the daemon has named, and attaches it to the engine. After an error only sets
+ * adapter.hca.retry. Called with adapter.lock, which it releases while libibverbs opens the HCA. */
 static void open_hca(const struct vnic_attach_hca *wanted)
 {
 	struct hca *hca = NULL;
@@ -166,13 +166,14 @@ static void open_hca(const struct vnic_attach_hca *wanted)
 	adapter_unlock();
 	rc = hca_open(hca_verbs_load(), wanted->name, wanted->port, &owner, &hca);
 	adapter_claim();
-	/* Further attempts of the same kind are not worth a line. */
+	/* Repeated attempts are not logged. */
 	if (rc && !adapter.hca.retry.pause)
 		log_warning("cannot open %s: %s", wanted->name, strerror(-rc));
 	hca_retry_note(&adapter.hca.retry, rc, clock_now());
 	if (rc)
 		return;
-	/* If the daemon has named another HCA meanwhile, the next look opens that one. */
+	/* If the daemon has named another HCA meanwhile, the engine thread opens that one in its
+	 * next round. */
 	if (wanted->generation == adapter.welcome.port.hca.generation && !adapter.dead) {
 		attach_hca(hca, wanted);
 		return;
@@ -201,18 +202,17 @@ const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
 	return texts[refusal->reason];
 }
 
-/* Returns the time of the next attempt; 0 (at once) if queue pairs are stopped: they wait for their
- * receive requests only, which the HCA gives back at once. */
+/* Returns the time of the next attempt, ns. 0: at once, because queue pairs are stopped and wait
+ * only for their receive requests, which the HCA gives back soon. */
 static uint64_t next_try(uint64_t now)
 {
 	return urxe_offload_stopped(adapter.dev) ? 0 : now + TAKE_OVER_PAUSE_NS;
 }
 
 /*
- * Whether the take-over waits, for TAKE_OVER_UPLINK_NS at most, until the daemon passes the packets
- * of the uplink to the engine. The first call of urxe_offload_take_over() may stop queue pairs.
- * Peers repeat no datagram that the HCA does not receive any more, and the uplink does not receive
- * yet.
+ * Whether the take-over has to wait, for TAKE_OVER_UPLINK_NS at most, until the daemon passes the
+ * packets of the uplink to the engine. For the first call of urxe_offload_take_over() may stop
+ * queue pairs at the HCA, and datagrams that then neither the HCA nor the uplink receives are lost.
  */
 static bool waits_for_uplink(struct adapter_take_over *t, uint64_t now)
 {
@@ -235,14 +235,14 @@ static const struct qp *next_number_unknown(uint32_t *at)
 	return NULL;
 }
 
-/* The HCA itself goes, and not only its port. */
+/* Whether the daemon has withdrawn the HCA itself, and not only reported that its port is down. */
 static bool hca_goes(void)
 {
 	return adapter.welcome.port.hca.generation != adapter.hca.generation;
 }
 
-/* Refuses a take-over for a queue pair that could only stay at the HCA. If the HCA goes, the queue
- * pair has failed already (fail_numbers_unknown). */
+/* Refuses the take-over (true) if the engine could not execute one of the HCA's queue pairs. Not if
+ * the HCA goes: then such queue pairs have failed already (fail_numbers_unknown). */
 static bool refuse_number_unknown(enum hca_taker taker, struct urxe_offload_refusal *refusal)
 {
 	uint32_t at = 0;
@@ -295,8 +295,8 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
 	return rc;
 }
 
-/* Ends an abandoned take-over: the HCA keeps its queue pairs. If a new take-over has begun since,
- * leaves it the stopped ones. */
+/* After an abandoned take-over: the HCA keeps its queue pairs, and the engine gets the stopped ones
+ * that have their receive requests back. If a new take-over has begun since, it gets them. */
 static void keep(void)
 {
 	const bool drained = hca_drain(adapter.hca.hca);
@@ -326,8 +326,8 @@ void adapter_hca_finish(void)
 
 /* --- An HCA that goes (URXE_HCA_GONE). */
 
-/* Waits 1 ms without adapter.lock, which the caller holds. Then runs the engine: the engine thread,
- * which waits, serves the queue pairs that the HCA does not execute. */
+/* Releases adapter.lock for 1 ms, and then runs the engine. The caller is the engine thread, and
+ * the engine's own queue pairs depend on it during the take-over. */
 static void wait_for_hca(void)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -338,8 +338,8 @@ static void wait_for_hca(void)
 	engine_run(clock_now());
 }
 
-/* Fails the queue pairs that end with an HCA that goes, so that the engine can take over the
- * others. */
+/* Moves to the error state the queue pairs that only the HCA could execute (number_unknown): the
+ * HCA goes, and the engine can then take over the others. */
 static void fail_numbers_unknown(void)
 {
 	struct urxe_qp_attr attr;
@@ -354,8 +354,9 @@ static void fail_numbers_unknown(void)
 	}
 }
 
-/* Has the engine take over once, as adapter_hca_take_over. Fails the queue pairs that it cannot
- * take over before, also those that the HCA has got since the last attempt. */
+/* One attempt of adapter_hca_take_over. If the HCA goes, first fails the queue pairs that the
+ * engine cannot take over: each time, because the program may have created more since the last
+ * attempt. */
 static int try_take_over(struct urxe_offload_refusal *refusal)
 {
 	if (hca_goes())
@@ -403,8 +404,8 @@ static void close_old_hca(void)
 	adapter_claim();
 }
 
-/* Keeps the HCA, and abandons the take-over: the HCA's port is active again, or is down and the
- * queue pairs may outlast that. */
+/* Abandons the take-over, and keeps the HCA: its port is active again, or may be so before the
+ * queue pairs have used up their retries. */
 static void keep_hca(bool down)
 {
 	adapter_hca_abandon(TAKER_GONE);
@@ -428,7 +429,7 @@ void adapter_hca_renew(void)
 		return;
 	}
 	close_old_hca();
-	/* An HCA that reports its end is opened again when the daemon names it anew. */
+	/* The HCA has died. The engine thread opens an HCA again when the daemon names one. */
 	if (!changed && !is_time_to_open())
 		return;
 	if (changed)

@@ -55,16 +55,17 @@ enum hca_taker {
 int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *refusal);
 /*
  * The taker does not want the take-over any more. Without another taker, the HCA gets requests
- * again. The engine executes each queue pair that the HCA has stopped already once the HCA has
- * returned its receive requests; adapter_hca_finish() sees to later ones. The caller then delivers
- * the engine's completions and frames.
+ * again. A queue pair that the HCA has stopped already becomes the engine's: at once if the HCA has
+ * returned its receive requests, else in a later adapter_hca_finish(). The caller then delivers the
+ * engine's completions and frames.
  */
 void adapter_hca_abandon(enum hca_taker taker);
 /* The engine thread calls it while adapter.hca.stopped: handles the HCA's events and completions,
  * and lets the engine execute the queue pairs whose receive requests have come back. */
 void adapter_hca_finish(void);
-/* The reason in words: a clause about the queue pair refusal->qpn, such as "its driver does not
- * tell the PSNs of now", or, after -EAGAIN, "the HCA has requests that do not end". */
+/* The reason as a clause for messages: about the queue pair refusal->qpn, such as "urxed does not
+ * know its number"; or about the HCA, such as "the HCA has requests that do not end" after -EAGAIN.
+ */
 const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal);
 
 /* Call it when adapter.welcome.port.gids has changed: gives the HCA the new table. No HCA: no

@@ -13,19 +13,21 @@
 #include "process/log.h"
 #include "process/run_dir.h"
 
-/* Longest pause between two attempts to get packet sockets, ns: each attempt costs the daemon time.
- */
+/* Longest pause between two attempts to get packet sockets from the daemon, ns. Each attempt costs
+ * the daemon time. */
 #define RETRY_MAX_NS (60 * UINT64_C(1000000000))
 
 /*
- * Time from one look whether the direct uplink has stopped to the next, ns: while frames come, the
- * program polls, or the engine waits for answers, less than a requester's retries take (8 timeouts
- * of 67 ms), else one that costs an idle process nothing.
+ * Time from one check whether a receive ring of the direct uplink has stopped to the next, ns.
+ * BUSY: frames come, the program polls, or the engine waits for answers. It is less than the time
+ * of all retries of a requester (8 timeouts of 67 ms). QUIET: an idle process, for which it costs
+ * little.
  */
 #define LOOK_BUSY_NS  (100 * UINT64_C(1000000))
 #define LOOK_QUIET_NS (1000 * UINT64_C(1000000))
 
-/* A stop this soon after the pause of the last one makes the next pause longer, ns. */
+/* If a ring stops within this time, in ns, after the pause for the last stop, the process pauses
+ * the direct uplink, for a longer time after each such stop. */
 #define STOP_AGAIN_NS (10 * UINT64_C(1000000000))
 
 static int accept_leased_qpns(const struct packet_group *uplink)
@@ -53,9 +55,9 @@ void adapter_count_missed(void)
 			 packet_group_read_drops(adapter.uplink));
 }
 
-/* Replaces the packet sockets of the adapter; NULL: none. The old ones stop before the new ones
- * start, so that no frame comes twice; frames in between are lost. Frames in the old rings are
- * received first. */
+/* Replaces the packet sockets of the adapter by `uplink`; NULL: by none. The old sockets stop
+ * before the new ones start, so that no frame comes twice. Frames that arrive in between are lost;
+ * those in the old rings go to the engine. */
 static void replace_uplink(struct packet_group *uplink)
 {
 	struct packet_group *old = adapter.uplink;
@@ -84,7 +86,7 @@ static int open_uplink(struct vnic_driver *nic, struct packet_group **uplink)
 	return n < 0 ? n : packet_group_open(fds, (uint32_t)n, &ring, uplink);
 }
 
-/* Whether the connection to the daemon has ended. An answer that did not come in time ends it, too.
+/* Whether the connection to the daemon has ended. It also ends if an answer does not come in time.
  */
 static bool is_lost_daemon(int rc)
 {
@@ -92,8 +94,8 @@ static bool is_lost_daemon(int rc)
 }
 
 /* Does open_uplink() without adapter.lock, because the kernel takes up to 100 ms for a ring.
- * Meanwhile frames leave by the switch: the old socket may be on an interface that carries nothing
- * any more, as a former member of a bond. 0 or a negative errno value. */
+ * Meanwhile frames leave by the switch: an old socket's interface may carry no frames any more,
+ * such as a former member of a bond. 0 or a negative errno value. */
 static int open_uplink_unlocked(struct packet_group **uplink)
 {
 	struct vnic_driver *nic = adapter.nic;
@@ -113,7 +115,9 @@ static bool is_temporary(int rc)
 	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS;
 }
 
-/* *pause: length of the last pause, which this function doubles; 0: none. */
+/* Sets the time of the next attempt (adapter.uplink_retry_at). *pause: length of the pause before
+ * the last attempt in ns, which this function doubles; 0: there was none, so the next pause is
+ * short. */
 static void retry_later(uint64_t *pause)
 {
 	const uint64_t longer = 2 * *pause;
@@ -126,7 +130,7 @@ static void retry_later(uint64_t *pause)
 
 static void note_failure(int rc)
 {
-	/* Further attempts of the same kind are not worth a line. */
+	/* Repeated attempts are not logged. */
 	if (rc && !adapter.uplink_retry_ns)
 		log_info("frames to other hosts go by the switch: %s", strerror(-rc));
 	if (is_temporary(rc))
@@ -161,8 +165,8 @@ static bool has_stopped_again(uint64_t now)
 	return false;
 }
 
-/* Gives the uplink up for a while: each new ring costs the daemon time, and the switch's own ring
- * does not stop. */
+/* Closes the direct uplink for a while, so that frames come by the switch: each new ring costs the
+ * daemon time, and the ring of the switch's own socket does not stop. */
 static void pause_uplink(void)
 {
 	replace_uplink(NULL);
@@ -188,17 +192,18 @@ void adapter_renew_uplink(void)
 		}
 	}
 	rc = generation ? open_uplink_unlocked(&uplink) : 0;
-	/* The next daemon is asked again; until then the old socket goes on. */
+	/* The process uses the old sockets until it asks the next daemon. */
 	if (is_lost_daemon(rc))
 		return;
 	note_failure(rc);
 	replace_uplink(uplink);
-	/* Also if the answer had sockets that this process could not take or use. */
+	/* Also if the daemon has sent sockets that this process could not take or use. */
 	if (!uplink && (had_uplink || rc))
 		report_closed(rc ? rc : -ENODEV);
 }
 
-/* A program that polls may send requests while the engine thread only looks at the poll grant. */
+/* Returns the time of the next check. A program that polls counts as busy: it may send requests at
+ * any time, and the engine thread, which makes the check, does not run the engine meanwhile. */
 static uint64_t next_look(uint64_t now)
 {
 	const bool busy = now - adapter_polling.heard_at < LOOK_QUIET_NS ||
@@ -207,8 +212,8 @@ static uint64_t next_look(uint64_t now)
 	return now + (busy ? LOOK_BUSY_NS : LOOK_QUIET_NS);
 }
 
-/* Whether to replace a ring that may only have been full: not often, because each new ring costs
- * the daemon time. Further drops show whether the ring has stopped. */
+/* Whether to replace a ring that may only have been full: at most once in STOP_AGAIN_NS, because
+ * each new ring costs the daemon time. Later drops show whether the ring has stopped. */
 static bool replaces_suspect(uint64_t now)
 {
 	const uint64_t last = adapter.uplink_suspect_at;
@@ -219,8 +224,8 @@ static bool replaces_suspect(uint64_t now)
 	return true;
 }
 
-/* Whether it was time for a look, and found that a packet of another station has stopped the
- * receive ring, or may have. */
+/* Checks the receive rings if it is time for that. True: a packet of another station has stopped a
+ * ring, or may have stopped it, so that the ring has to be replaced. */
 static bool has_stopped(uint64_t now)
 {
 	enum packet_ring_state state;
@@ -230,7 +235,7 @@ static bool has_stopped(uint64_t now)
 		return false;
 	next = next_look(now);
 	if (adapter.uplink_look_at > now) {
-		/* The process may have sent requests since the last look. */
+		/* The process may have become busy since the last check. */
 		if (adapter.uplink_look_at > next)
 			adapter.uplink_look_at = next;
 		return false;

@@ -10,17 +10,18 @@
 
 /*
  * Whether the adapter has to ask for packet sockets again: the daemon's uplink has changed, an
- * earlier daemon opened the present ones, it is time for another attempt, or the receive ring has
- * stopped. Looks at the ring each 100 ms, each second if no frames come, the program does
- * not poll, and the engine waits for nothing.
+ * earlier daemon opened the present ones, it is time for another attempt, or a receive ring has
+ * stopped. Checks the rings each 100 ms; each second if no frames come, the program does not poll,
+ * and the engine waits for nothing.
  */
 bool adapter_uplink_stale(void);
 /*
  * Asks the daemon for packet sockets on its uplink, and replaces those of the adapter. If the
  * daemon ends meanwhile, the old ones stay. After another error there are none; if descriptors or
  * memory were lacking, the next attempt comes after 20 ms, then after twice as long each time, up
- * to 1 min. So it does if the receive ring has stopped twice within 10 s. Releases adapter.lock
- * while it waits for the answer and opens the rings. In the engine thread, or before it starts.
+ * to 1 min. The same pauses follow if a receive ring has stopped twice within 10 s. Releases
+ * adapter.lock while it waits for the answer and opens the rings. In the engine thread, or before
+ * it starts.
  */
 void adapter_renew_uplink(void);
 /* Call it when the process has leased another block of QPNs: the packet sockets receive packets to

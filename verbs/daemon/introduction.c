@@ -16,10 +16,9 @@ void adapter_populate_inbox(void)
 }
 
 /*
- * Shortens the table of the processes that have the QPNs of peers, which has all peers so far: an
- * HCA gives ever new numbers. If the table is full and has at least twice as many QPNs as
- * connections are possible, keeps only those to which a queue pair is connected. No memory: no
- * effect.
+ * Shortens the table of QPNs of peers and their processes. It grows without end otherwise, because
+ * an HCA chooses a new QPN for each queue pair. If the table is full and has at least twice as many
+ * QPNs as connections are possible, keeps only those of present connections. No memory: no effect.
  */
 static void forget_old_qpns(struct qpn_processes *processes)
 {

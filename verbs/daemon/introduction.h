@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Inboxes of peers, which the daemon introduces to this process. */
+/* Introductions: the daemon sends this process the descriptors of a peer's inbox. */
 #ifndef URXE_VERBS_DAEMON_INTRODUCTION_H
 #define URXE_VERBS_DAEMON_INTRODUCTION_H
 
@@ -8,8 +8,9 @@
 #include <vnic/driver.h>
 
 /*
- * Populates the memory of this process's inbox, once. Call it when the process has got a peer's
- * inbox: that peer may send, too. adapter.lock must not be held, because this takes long.
+ * Populates the pages of this process's inbox, once. Call it when the process has got a peer's
+ * inbox: the peer then has this process's inbox, and may send. adapter.lock must not be held,
+ * because this takes long.
  */
 void adapter_populate_inbox(void);
 /*

@@ -25,8 +25,8 @@ static int set_gid(uint32_t index, const struct vnic_attach_gid *entry)
 	return rc ? rc : urxe_gid_set_vlan(adapter.dev, index, entry->vlan);
 }
 
-/* Whether both entries are the same to the engine: the interface is for the HCA only
- * (adapter_hca_set_gids). */
+/* Whether both entries are the same to the engine. The interface index does not count: only the HCA
+ * uses it (adapter_hca_set_gids). */
 static bool is_same_gid(const struct vnic_attach_gid *a, const struct vnic_attach_gid *b)
 {
 	return !memcmp(a, b, offsetof(struct vnic_attach_gid, ifindex));
@@ -68,8 +68,8 @@ static void send_port_event(enum ibv_event_type event)
 }
 
 /*
- * A queue pair keeps a source address that has gone, as with the kernel's drivers: no host answers
- * its packets, and it fails by its own timeouts.
+ * A queue pair whose source GID has left the table keeps that GID, as with the kernel's drivers: no
+ * host answers its packets, and it fails by its own timeouts.
  */
 void port_changed(const struct vnic_attach_port *now)
 {
@@ -83,8 +83,8 @@ void port_changed(const struct vnic_attach_port *now)
 	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
 		adapter_hca_set_gids();
 	if (!are_same_gids(now->gids, before.gids)) {
-		/* The daemon must be told anew which QPs have peers on other hosts: a peer of this
-		 * host may be on another one now. */
+		/* Tells the daemon anew which QPs have peers on other hosts: a GID that was this
+		 * host's may be another host's now, or the reverse. */
 		uplink_qpns_update();
 		send_port_event(IBV_EVENT_GID_CHANGE);
 	}
@@ -102,8 +102,8 @@ bool port_has_gid(const uint8_t raw[16])
 	return false;
 }
 
-/* Passes the P_Keys in adapter.welcome to the engine. 0, or -EBUSY: the engine has kept an entry
- * that a QP uses, and has the others. */
+/* Passes the P_Keys in adapter.welcome to the engine. 0, or -EBUSY: the engine has kept an old
+ * entry that a QP uses, and has set the others. */
 static int set_pkeys(void)
 {
 	int rc = 0;

@@ -10,9 +10,9 @@
 struct vnic_attach_port;
 
 /*
- * The daemon has sent new attributes of the port; P_Keys are none of them. Passes the GIDs and the
- * MTU to the engine, the GIDs and hca.down to the HCA, stores all in adapter.welcome.port, and
- * sends the contexts events for changes of GIDs and of the port's state.
+ * The daemon has sent new attributes of the port, without P_Keys. Passes the GIDs and the MTU to
+ * the engine, the GIDs and hca.down to the HCA, stores all in adapter.welcome.port, and sends the
+ * contexts events for changes of GIDs and of the port's state.
  */
 void port_changed(const struct vnic_attach_port *now);
 /* Passes the GIDs, P_Keys and link MTU in adapter.welcome to the engine. 0 or a negative errno

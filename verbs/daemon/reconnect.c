@@ -31,7 +31,7 @@
 static struct {
 	uint64_t since;
 	uint64_t until;
-	uint64_t next;  /* the next attempt, not before */
+	uint64_t next;  /* earliest time of the next attempt */
 	int last_error; /* of the last attempt; 0: there was none */
 } reconnect;
 
@@ -65,7 +65,8 @@ static void fail_adapter(const char *reason)
 	adapter_note_death(true);
 	while ((qp = leases_next(&adapter.leases, &at)))
 		qp_abort(qp);
-	/* The events of these completions precede the end of the waits. */
+	/* Sends the events of these completions at once (drain): comp_channels_end() below discards
+	 * later ones. */
 	due_events_begin_drain();
 	adapter_publish();
 	due_events_end_drain();
@@ -124,13 +125,13 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	port_changed(&now->port);
 	adapter_set_multicast();
 	adapter.daemons++;
-	/* The earlier daemon opened the packet sockets, which may lack what the new daemon relies
-	 * on. */
+	/* The earlier daemon opened the packet sockets, perhaps with other options than the new
+	 * daemon relies on. */
 	adapter.uplink_inherited = true;
 	uplink_qpns_update();
 	added_qp_add_all(nic);
 	remote_qp_register_all(nic);
-	/* Peers have the inbox already; the new daemon introduces further peers. */
+	/* Peers have this process's inbox already. The new daemon needs it to introduce others. */
 	if (adapter.inbox && vnic_driver_set_inbox(nic, adapter.inbox))
 		log_info("the new daemon does not take the inbox");
 	answer_limit_extend();
@@ -194,7 +195,8 @@ void reconnect_try(void)
 	uint64_t now = clock_monotonic();
 	int rc;
 
-	/* With a direct uplink the engine thread also wakes for other reasons. */
+	/* With a direct uplink the engine thread also calls this function when it wakes up for
+	 * frames. */
 	if (now < reconnect.next)
 		return;
 	reconnect.next = now + RECONNECT_INTERVAL_NS / 2;

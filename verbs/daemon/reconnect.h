@@ -11,9 +11,9 @@
  * one, the engine goes on: frames pass to other hosts and to inboxes, and frames for the switch are
  * lost.
  *
- * When the time is over, or the next daemon refuses the lease, serves another host or has another
- * version, the device dies: programs get IBV_EVENT_DEVICE_FATAL, and all outstanding requests end
- * in errors.
+ * When the time is over, or the next daemon refuses the lease, has another MAC or MTU for this
+ * host, or is of another version, the device dies: programs get IBV_EVENT_DEVICE_FATAL, and all
+ * outstanding requests end in errors.
  *
  * Functions need the lock of the adapter, unless their comment says otherwise.
  */

@@ -14,7 +14,8 @@
 #include "poll/engine_run.h"
 #include "process/log.h"
 
-/* Time between two attempts while a peer copies or a munmap is in progress, and their number. */
+/* Time in ns between two attempts to save the engine's state, and their number: the save fails
+ * while a peer copies or a munmap is in progress. */
 #define RETRY_NS 1000000
 #define RETRIES  1000
 
@@ -37,13 +38,13 @@ static uint64_t wall_ns(void)
 
 /*
  * Saves the engine's state, and starts to record its calls. 0; -EBUSY: a peer copies or a munmap is
- * in progress, so the caller tries again; -ECANCELED: the capture has ended, or the daemon; or
+ * in progress, so the caller tries again; -ECANCELED: the capture or the daemon has ended; or
  * another error of urxe_record_start.
  *
- * The daemon captured before it asked, and frames of the rings may be older than that: the engine
- * takes them first. So each frame that it takes from the switch after its state was saved is in the
- * capture. The daemon also forbids to bypass the switch before it asks, so each frame that the
- * engine sends from now on crosses the switch.
+ * The daemon starts the capture, and forbids to bypass the switch, before it asks for the
+ * recording. Frames in the receive rings may be older than the capture, so the engine takes them
+ * before its state is saved. So the capture has each frame that the engine takes or sends after
+ * that.
  */
 static int save_and_record(void)
 {
@@ -54,8 +55,8 @@ static int save_and_record(void)
 		return -ECANCELED;
 	engine_receive_last(clock_now());
 	rc = urxe_record_start(adapter.dev, clock_now(), &recorder);
-	/* Publishes the peers' rights to copy, which the save has withdrawn: copies go on after the
-	 * capture. */
+	/* Publishes the peers' rights to copy again, which the save has withdrawn: peers copy again
+	 * after the capture. */
 	urxe_copy_rights_publish(adapter.dev);
 	return rc;
 }

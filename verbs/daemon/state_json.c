@@ -31,9 +31,9 @@ static const char *reason_text(const struct qp *qp)
 	return way_reason_text(goes_with_device ? WAY_OF_DEVICE : qp->way_reason);
 }
 
-/* Sets the numbers of the direct uplink's sockets by which packets of the connection leave and came
- * last. No effect without the direct uplink, and for a UD queue pair, whose datagrams have several
- * destinations, and so several sockets. */
+/* Sets sends_by and receives_by: the direct uplink's sockets by which packets of the connection
+ * leave now, and by which the last one came. No effect without a direct uplink, and for a UD queue
+ * pair, whose datagrams have several destinations and leave by several sockets. */
 static void copy_members(struct state_qp *entry, const struct qp *qp)
 {
 	const struct urxe_qp_attr *attr = &entry->attr;

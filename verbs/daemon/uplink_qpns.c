@@ -9,9 +9,8 @@
 #include "poll/engine_wake.h"
 #include "queues/verbs_qp.h"
 
-/* Whether the QPN is leased: then the daemon passes its packets from the uplink to the engine in
- * any case. A queue pair that is being destroyed may have no block any more, and counts as
- * leased. */
+/* Whether the QPN is leased: then the uplink passes its packets to the engine in any case. The QPN
+ * of a queue pair that is being destroyed may have no block any more, and counts as leased. */
 static bool is_leased(uint32_t qpn)
 {
 	const struct lease_block *block = adapter.leases.by_qpn[VNIC_BLOCK(qpn)];
@@ -19,23 +18,24 @@ static bool is_leased(uint32_t qpn)
 	return !block || !block->foreign;
 }
 
-/* Whether the peer is on this host, and so sends by inboxes, copies and the switch. */
+/* Whether the connection's peer is on this host, so that its packets do not come by the uplink. */
 static bool is_local(const struct qp *qp)
 {
 	return qp->remote && port_has_gid(qp->remote->dgid);
 }
 
 /*
- * Whether a take-over has begun, which may stop any queue pair of the HCA, or has left stopped
- * ones. The engine executes a stopped queue pair as soon as the HCA has returned its receive
- * requests.
+ * Whether a take-over is in progress, which may stop any queue pair of the HCA, or an abandoned one
+ * has left stopped queue pairs. The engine executes a stopped queue pair as soon as the HCA has
+ * returned its receive requests.
  */
 static bool may_stop(void)
 {
 	return adapter.hca.take_over.takers || adapter.hca.stopped;
 }
 
-/* Whether packets of other hosts to the queue pair are, or may soon be, for the engine. */
+/* Whether the engine executes the queue pair, or may soon execute it, and other hosts send packets
+ * to it. */
 static bool needs_uplink(const struct qp *qp)
 {
 	const enum urxe_qp_state state = qp_state(qp);
@@ -45,7 +45,7 @@ static bool needs_uplink(const struct qp *qp)
 }
 
 /* Tells the daemon whether the engine needs the queue pair's packets, if that has changed. False:
- * the daemon reads no messages at the moment. */
+ * not told, because the socket to the daemon is full. */
 static bool tell_daemon(struct qp *qp)
 {
 	bool uplink;
@@ -56,9 +56,9 @@ static bool tell_daemon(struct qp *qp)
 	return uplink == qp->added->uplink || !added_qp_set_uplink(qp->added, uplink);
 }
 
-/* Notes in adapter.uplink_qpns_late whether the daemon has not read a change (`late`). If that is
- * new, wakes the engine thread, which tries again each millisecond. At the end of a restore that
- * thread does not run yet. */
+/* Sets adapter.uplink_qpns_late to `late`: the daemon could not be told a change. If it was false,
+ * wakes the engine thread, which tries again each millisecond; but not at the end of a restore,
+ * before that thread runs. */
 static void note_late(bool late)
 {
 	if (late && !adapter.uplink_qpns_late && adapter_thread.wake_at)
