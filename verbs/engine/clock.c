@@ -16,18 +16,19 @@ static uint64_t read_kernel_clock(void)
 
 #if defined(__x86_64__)
 /*
- * Error of the rate between two anchors: the delays of both answers, and the kernel's own
- * adjustments of its clock. An anchor is exact if its delay is below 1/LATE of the time between the
- * anchors. The rate is lowered by 1/SLOWER, which exceeds all these errors together.
+ * The rate between two anchors (struct clock_anchor) has errors: the delays of the kernel's two
+ * answers, and the kernel's adjustments of its clock. An anchor is exact if its delay is at most
+ * 1/LATE of the time between the anchors. The rate is lowered by 1/SLOWER, more than all errors
+ * together.
  */
 #define LATE   1024u
 #define SLOWER 256u
-/* Two anchors that are further apart, in units of CLOCK_SPAN, give no rate: the machine may have
- * slept. */
+/* Longest time between two anchors that give a rate, in units of CLOCK_SPAN: after a longer one the
+ * machine may have slept. */
 #define SPANS_MAX 1024u
-/* The longest span, in units of CLOCK_SPAN. */
+/* The longest use of one anchor (clock_anchor.span), in units of CLOCK_SPAN. */
 #define SPANS_LATE 32u
-/* Two rates count as the same if they differ by less than one part in so many. */
+/* Two rates count as the same if they differ by at most 1/SAME. */
 #define SAME 64u
 
 /* The rate between two anchors, lowered by 1/SLOWER, as clock_anchor.scale. 0: the anchors are too
@@ -48,10 +49,10 @@ static bool is_same_rate(uint64_t scale, uint64_t other)
 }
 
 /*
- * Returns clock_anchor.span: LATE times the delay of the kernel's answer (`late`), between
- * CLOCK_SPAN and SPANS_LATE * CLOCK_SPAN; 0: no rate. Only a rate that was measured twice in a row
- * is used for longer than CLOCK_SPAN: the counter may have jumped between two anchors. `before`:
- * the rate at the last anchor.
+ * Returns clock_anchor.span for the rate `scale`: LATE times the delay of the kernel's answer
+ * (`late`), at least CLOCK_SPAN and at most SPANS_LATE * CLOCK_SPAN; 0: no rate. More than
+ * CLOCK_SPAN only if the rate at the last anchor (`before`) was the same: else the processor's
+ * counter may have jumped.
  */
 static uint64_t span_for(uint64_t scale, uint64_t before, uint64_t late)
 {
@@ -72,7 +73,7 @@ static void update_anchor(uint64_t ns, uint64_t cycles, uint64_t late)
 	uint64_t passed = cycles - anchor->cycles, least = passed / LATE, scale;
 	bool exact = late <= least && anchor->late <= least;
 
-	/* Keeps the last anchor, unless its answer took more than twice as long. */
+	/* Keeps the last anchor, unless its answer took more than twice as long as this one. */
 	if (!exact && late >= anchor->late / 2)
 		return;
 	scale = exact ? scale_between(ns - anchor->ns, passed) : 0;

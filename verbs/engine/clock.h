@@ -41,8 +41,9 @@ extern __thread struct clock_anchor clock_anchor __attribute__((tls_model("initi
 uint64_t clock_read_kernel(void);
 
 /*
- * CLOCK_MONOTONIC in nanoseconds, or some microseconds less. Never goes back in one thread, unless
- * the counter of cycles jumps (struct clock_anchor).
+ * CLOCK_MONOTONIC in nanoseconds, or some microseconds less; up to about 50 us less where the
+ * kernel answers slowly. Never goes back in one thread, unless the counter of cycles jumps (struct
+ * clock_anchor).
  */
 static inline uint64_t clock_monotonic(void)
 {
@@ -56,8 +57,9 @@ static inline uint64_t clock_monotonic(void)
 }
 
 /*
- * The engine's time in nanoseconds. A thread that is suspended in this function from clock_stop to
- * clock_resume gets a time in the past, as a thread does that waits for a lock afterwards.
+ * The engine's time in nanoseconds. If another thread stops and resumes the time within this call,
+ * the result may be a past time. Callers expect that: a thread that waits for adapter.lock after
+ * this call has a past time, too.
  */
 static inline uint64_t clock_now(void)
 {
@@ -67,8 +69,8 @@ static inline uint64_t clock_now(void)
 	return state & CLOCK_STOPPED ? state & ~CLOCK_STOPPED : now - state;
 }
 
-/* Stops the engine's time; no effect if it stands already. Only one thread at a time may call this
- * function or clock_resume. */
+/* Stops the engine's time; no effect if it stands already. Only one thread at a time may call
+ * clock_stop or clock_resume. */
 void clock_stop(void);
 /* Lets the engine's time go on from where it stands; no effect if it runs. */
 void clock_resume(void);

@@ -18,8 +18,8 @@ static __typeof__(&crc32_gzip_refl) crc_in_use;
 static __typeof__(&crc32_gzip_refl) isal_function;
 static __typeof__(&crc32_z) zlib_function;
 
-/* The CRC-32 that the engine calls, by the name of ISA-L's function: calls the library that
- * crc_select has chosen. */
+/* The CRC-32 function that the engine calls. It has the name of ISA-L's function, and calls that of
+ * the library that crc_select has chosen. */
 uint32_t crc32_gzip_refl(uint32_t crc, const unsigned char *bytes, uint64_t n)
 {
 	return crc_in_use(crc, bytes, n);
@@ -29,7 +29,7 @@ uint32_t crc32_gzip_refl(uint32_t crc, const unsigned char *bytes, uint64_t n)
 /*
  * Calls ISA-L's function, and clears the upper halves of vector registers, which ISA-L leaves in
  * use. All later SSE instructions, also the program's, would wait for these halves: READs of 4 KiB
- * took 0.97 instead of 0.58 us.
+ * took 0.97 us without this, and take 0.58 us with it.
  */
 static __attribute__((target("avx"))) uint32_t crc_by_isal(uint32_t crc, const unsigned char *bytes,
 							   uint64_t n)

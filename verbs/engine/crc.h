@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The CRC-32 of the engine's ICRC, from ISA-L or zlib, loaded when the program opens the device.
- * Programs that never open it would pay twice as much for liburxe.so if the library were loaded at
- * start. For attach/ and checkpoint/.
+ * The CRC-32 for the ICRC of packets, from ISA-L or zlib. The library is loaded when the program
+ * opens the device: loaded at the program's start, it would double the time that liburxe.so costs
+ * programs that never open the device. For attach/ and checkpoint/.
  */
 #ifndef URXE_VERBS_ENGINE_CRC_H
 #define URXE_VERBS_ENGINE_CRC_H

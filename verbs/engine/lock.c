@@ -9,15 +9,16 @@
 
 #include "engine/clock.h"
 
-/* Spins before the thread sleeps: as many as glibc's adaptive mutex. */
+/* Number of looks at a held lock before the thread sleeps: as many as in glibc's adaptive mutex. */
 #define SPINS 100
-/* Wake-ups that find the lock taken, before the waiter claims it. */
+/* Number of wake-ups of the first waiter that find the lock taken again, before it claims the lock.
+ */
 #define PASSES 4
 
 /* Sleeps while *word is `value`, until a futex_wake with a bit in common, or a signal. */
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t bits)
 {
-	int saved = errno; /* the program's: to wait is no error */
+	int saved = errno; /* the program must not see a change: to wait is no error */
 
 	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, NULL, NULL, bits);
 	errno = saved;
@@ -76,8 +77,8 @@ static void leave_queue(struct lock *lock)
 		futex_wake(&lock->first, INT_MAX, wake_bit(next));
 }
 
-/* Sleeps until the lock is released. Only the first thread of the queue calls it. False: did not
- * sleep, because the lock's word is no longer `word`. */
+/* Sleeps until the holder releases the lock. Only the first thread of the queue calls this
+ * function. False: did not sleep, because the lock's word is no longer `word`. */
 static bool await_release(struct lock *lock, uint32_t word)
 {
 	const uint32_t waited = word | LOCK_WAITED;
@@ -126,8 +127,8 @@ void lock_queue(struct lock *lock, bool claim)
 	lock->waited_ns += clock_monotonic() - since;
 }
 
-/* Ends the waits of the child's thread: changes both futex words, so a futex_wait that begins with
- * an old value returns at once. */
+/* Changes both futex words, so that a futex_wait of the child's thread that expects an old value
+ * returns at once. */
 void lock_orphan(struct lock *lock)
 {
 	lock->orphaned = true;

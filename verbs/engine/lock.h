@@ -19,7 +19,7 @@
 
 #define LOCK_HELD   1u
 #define LOCK_WAITED 2u /* the first waiter of the queue sleeps; only while the lock is held */
-#define LOCK_CLAIM  4u /* added to `word` for each claim; while there is one, no thread passes */
+#define LOCK_CLAIM  4u /* added to `word` for each claim, during which later threads queue up */
 
 struct lock {
 	_Atomic uint32_t word;
@@ -33,7 +33,7 @@ struct lock {
 
 /*
  * Waits 10 to 50 ns, in loops that read memory until another processor has written to it. On arm64
- * a yield takes no time, and an isb does.
+ * the yield instruction takes no time, so isb is used there.
  */
 static inline void lock_relax(void)
 {

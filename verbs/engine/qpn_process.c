@@ -6,8 +6,8 @@
 
 #define FIRST_SIZE 64u
 
-/* Makes room for one more QPN: doubles a full table. At most half of the entries are used, so that
- * each search ends soon. 0 or -ENOMEM. */
+/* Makes room for one more QPN: doubles a full table. A table with half of its entries used counts
+ * as full, so that each search ends soon. 0 or -ENOMEM. */
 static int grow_processes(struct qpn_processes *processes)
 {
 	uint32_t size = processes->entries ? 2 * (processes->mask + 1) : FIRST_SIZE;

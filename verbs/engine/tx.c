@@ -11,17 +11,18 @@
 /* Room that urxe_output needs for a frame: payload, Ethernet header and VLAN tag. */
 #define FRAME_ROOM(mtu) ((uint32_t)(mtu) + 18)
 
-/* Least average length, in bytes with referenced payload, of the frames of a burst that counts as
- * large (are_large): the copy that a stream saves is worth its cost then. */
+/* Least average length of the frames of a burst, in bytes with referenced payload, at which the
+ * burst counts as large (are_large). The engine builds frames of a stream in the peer's inbox while
+ * it holds the lock word; the copies that this saves are worth that only for large frames. */
 #define STREAM_FRAME 1024
 
 struct tx_route {
 	struct vnic_outbox *outbox;
-	uint8_t mac[6];        /* of the process's device */
+	uint8_t mac[6];        /* of the device of the inbox's owner */
 	struct peer *peer;     /* the inbox's owner; NULL: there was no memory for it */
 	uint64_t stuck_since;  /* since when the inbox takes no frame; 0: it takes frames */
 	uint64_t detour_until; /* frames go by the switch until this time (clock_now()) */
-	enum vnic_bypass_counter detour_reason; /* counter of the frames that go by the switch */
+	enum vnic_bypass_counter detour_reason; /* counts the frames that go by the switch */
 };
 
 int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_group *const *uplink,
@@ -93,8 +94,8 @@ void tx_lose_switch(struct tx *tx)
 
 /* --- Inboxes of peers. */
 
-/* Returns the number of the process that has the QPN, below VNIC_BLOCKS for any value: a QPN that
- * came from the program may have more than 24 bits. */
+/* Returns the number of the process that has the QPN. The result is below VNIC_BLOCKS for any value
+ * of qpn: the program may have given a QPN with more than 24 bits. */
 static uint32_t process_of(const struct tx *tx, uint32_t qpn)
 {
 	uint32_t process;
@@ -125,8 +126,8 @@ bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 	const struct tx_route *route = *route_entry(tx, qpn);
 	uint32_t process;
 
-	/* False if an HCA may have chosen the QPN: the HCA may have given the QPN of a destroyed
-	 * queue pair to another process. */
+	/* False if an HCA may have chosen the QPN: since the table was filled, the HCA may have
+	 * given it to another process. */
 	return !qpn_process_find(&tx->processes, qpn & 0xffffff, &process) &&
 	       leads_to(route, mac) && !has_ended(route);
 }
@@ -148,8 +149,8 @@ static void close_ended(struct tx *tx)
 			close_route(tx, i);
 }
 
-/* Makes the route to an inbox, and gives the outbox to the route. `process`: one of the numbers of
- * the inbox's owner. NULL: no memory, and the outbox is closed. */
+/* Makes the route to an inbox; the route takes over the outbox. `process`: the block (VNIC_BLOCK)
+ * of one of the owner's QPNs. NULL: no memory, and the outbox is closed. */
 static struct tx_route *make_route(struct tx *tx, const uint8_t mac[6], uint32_t process,
 				   struct vnic_outbox *outbox)
 {
@@ -178,8 +179,8 @@ int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, bool of_hca,
 	if (of_hca || qpn_process_find(&tx->processes, qpn & 0xffffff, &before)) {
 		process = peer_published_process(vnic_outbox_published(outbox));
 		rc = qpn_process_set(&tx->processes, qpn & 0xffffff, process);
-		/* The second condition: this is another queue pair of a process whose inbox is open
-		 * already. */
+		/* leads_to(): the adapter already has the inbox, for another queue pair of the same
+		 * process. */
 		if (rc || leads_to(tx->routes[process], mac)) {
 			vnic_outbox_close(outbox);
 			return rc;
@@ -211,7 +212,7 @@ static struct tx_route *route_for_slot(struct tx *tx, uint64_t now, uint32_t slo
 {
 	struct tx_route *route = *route_entry(tx, tx->qpns[slot]);
 
-	/* No process has the QPN of multicast packets. */
+	/* The MAC is compared, because the QPN of a multicast packet names no process. */
 	if (!leads_to(route, tx->slots[slot].data))
 		return NULL;
 	if (!vnic_driver_bypass_allowed(tx->nic)) {
@@ -228,8 +229,8 @@ static struct tx_route *route_for_slot(struct tx *tx, uint64_t now, uint32_t slo
 /* --- Frames. */
 
 /* Returns for how many nanoseconds a state has lasted that began at *since. If *since is 0, the
- * state begins: sets *since to `now`. Also if `now` is older than *since, because this thread has
- * waited for the lock since it took the time. */
+ * state begins now, so sets *since to `now`. Does so also if `now` precedes *since: this thread
+ * took the time, and then waited for the lock while another thread set *since. */
 static uint64_t measure_duration(uint64_t *since, uint64_t now)
 {
 	if (!*since || now < *since)
@@ -260,9 +261,9 @@ static uint32_t reserve_slots(struct tx *tx, uint64_t now, uint32_t n)
 
 /*
  * Reserves up to n buffers of the inbox into which the engine is to write the next burst
- * (tx.stream), and returns their number. 0: there is no such inbox, the last frames were not large
- * and n is not 1, bypass is forbidden, frames to the inbox go by the switch (TX_DETOUR_NS), the
- * peer has ended, or the inbox takes no frames now.
+ * (tx.stream), and returns their number. 0: there is no such inbox; n is more than 1, and the last
+ * frames were not large; bypass is forbidden; frames to the inbox go by the switch (TX_DETOUR_NS);
+ * the peer has ended; or the inbox takes no frames now.
  */
 static uint32_t reserve_stream_slots(struct tx *tx, uint64_t now, uint32_t n)
 {
@@ -279,7 +280,8 @@ uint32_t tx_reserve(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint
 	const struct vnic_frame *from = tx->slots;
 
 	tx->now = now;
-	/* Frames that went to inboxes have left their buffers of the NIC free. */
+	/* Buffers of the NIC that are still free from the last call, because their frames went to
+	 * inboxes, are used again. */
 	if (tx->free < n)
 		n = reserve_slots(tx, now, n);
 	tx->n_stream_slots = reserve_stream_slots(tx, now, n);
@@ -304,15 +306,16 @@ bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct peer *peer = tx_peer(tx, mac, qpn);
 
-	/* The switch carries no references. */
+	/* Not if the frame may go by the switch, which carries no references. */
 	return peer && !tx->hurries && (*route_entry(tx, qpn))->detour_until <= tx->now &&
 	       peer_pulls(peer);
 }
 
 /*
- * Sets length and reference of a frame. Frames in inboxes have no ICRC, so that a slot of one cache
- * line holds 8 bytes of payload. The engine computes none for processes of this host
- * (urxe_dev_attr.omit_local_icrc); that of a frame to a virtual machine is cut off.
+ * Sets the length and the reference of *to. Frames in inboxes have no ICRC, so that a slot of one
+ * cache line holds 8 bytes of payload. The engine leaves room for the ICRC of frames to this
+ * device's MAC, but does not compute it (urxe_dev_attr.omit_local_icrc). It computes that of frames
+ * to virtual machines. The shorter length leaves out both.
  */
 static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct urxe_frame *frame)
 {
@@ -334,15 +337,15 @@ static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct 
 	tx_count(tx, VNIC_BYPASS_REFERRED, 1);
 }
 
-/* Moves a frame for another receiver out of the stream's inbox. */
+/* Moves a frame that is not for the stream's inbox out of that inbox, into a buffer of the NIC. */
 static void move_to_slot(struct tx *tx, uint32_t slot, struct urxe_frame *frame)
 {
 	memcpy(tx->slots[slot].data, frame->data, urxe_frame_bytes(frame));
 	frame->data = tx->slots[slot].data;
 }
 
-/* Moves a frame to buffer `at` of the inbox, if a frame before it was for another receiver, and
- * sets the buffer's length and reference. */
+/* Sets length and reference of buffer `at` of the stream's inbox for the frame. First moves the
+ * frame there, if frames for other receivers before it have left a gap. */
 static void compact_stream_slot(struct tx *tx, uint32_t at, const struct urxe_frame *frame)
 {
 	struct vnic_frame *slot = &tx->stream_slots[at];
@@ -353,8 +356,8 @@ static void compact_stream_slot(struct tx *tx, uint32_t at, const struct urxe_fr
 }
 
 /*
- * Sends the frames for the stream's inbox, whose `data` becomes NULL, and moves the others to
- * buffers of the NIC. Returns the number of these others.
+ * Sends the frames that are for the stream's inbox, and sets their `data` to NULL. Moves the other
+ * frames to buffers of the NIC, and returns their number.
  */
 static uint32_t send_stream(struct tx *tx, struct urxe_frame *frames, uint32_t n)
 {
@@ -376,8 +379,8 @@ static uint32_t send_stream(struct tx *tx, struct urxe_frame *frames, uint32_t n
 	return moved;
 }
 
-/* Sends the frames that the engine has built so far: a frame that it has not built yet has length
- * 0. */
+/* Sends the frames that the engine has built since tx_reserve. A frame that the engine has not
+ * built yet has length 0. */
 void tx_unlock_inbox(struct tx *tx)
 {
 	struct urxe_frame *frames = tx->reserved;
@@ -395,9 +398,9 @@ void tx_unlock_inbox(struct tx *tx)
 	tx->stream = NULL;
 }
 
-/* Returns the length of the frame in a slot with its ICRC. Computes the ICRC of a frame to this
- * device's MAC; behind any other frame the engine's ICRC still stands, even if `len` leaves it out.
- */
+/* Returns the length with ICRC of the frame in a slot. For a frame to this device's MAC, computes
+ * the ICRC. Behind any other frame stands the ICRC that the engine has computed, even if `len`
+ * leaves it out (`cut`). */
 static uint32_t append_icrc(const struct tx *tx, uint32_t slot)
 {
 	const struct vnic_frame *frame = &tx->slots[slot];
@@ -408,8 +411,8 @@ static uint32_t append_icrc(const struct tx *tx, uint32_t slot)
 	return len;
 }
 
-/* Moves the next frame to the NIC's next buffer: buffers before the frame are empty if their frames
- * went to inboxes. Drops a frame with a reference, and each frame while the switch is stalled. */
+/* Moves the next waiting frame down to the NIC's next buffer, if frames before it went to inboxes
+ * and left a gap. Drops a frame with a reference, and each frame while the switch is stalled. */
 static void place_nic_frame(struct tx *tx)
 {
 	struct vnic_frame *from = &tx->slots[tx->first++], *to;
@@ -457,7 +460,7 @@ static bool detour_if_stalled(struct tx *tx, struct tx_route *route, uint64_t no
 	return false;
 }
 
-/* Number of waiting frames in a row that go to the inbox of the first. */
+/* Number of waiting frames, from the first one on without a gap, that go to the same inbox. */
 static uint32_t run_length(const struct tx *tx)
 {
 	uint32_t first = tx->first, n = 1;
@@ -496,8 +499,9 @@ static bool pass_inbox(struct tx *tx, enum vnic_outbox_status status)
 	return true;
 }
 
-/* Lets the frames that pass_inbox() put aside wait for their inbox in `slots` again. Their data
- * stays in `spares`, so no slot is a buffer of the NIC then, as while the switch is stalled. */
+/* Moves the frames that pass_inbox() put aside back to `slots`, where they wait for their inbox.
+ * Their data stays in `spares`, so no slot is a buffer of the NIC, as while the switch is stalled.
+ */
 static void take_aside(struct tx *tx)
 {
 	if (!tx->n_aside)
@@ -550,8 +554,8 @@ bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6])
 	       vnic_driver_bypass_allowed(tx->nic);
 }
 
-/* Whether the slot's frame goes by the direct uplink. A frame of an inbox's format (`cut`) does
- * not: if that inbox is stalled, the frame goes by the switch. */
+/* Whether the slot's frame goes by the direct uplink. A frame for an inbox (`cut`) does not: if the
+ * inbox is stalled, the frame goes by the switch. */
 static bool is_for_uplink(const struct tx *tx, uint32_t slot)
 {
 	return !tx->cut[slot] && tx_by_uplink(tx, tx->slots[slot].data);
@@ -562,7 +566,7 @@ static uint32_t read_be32(const uint8_t *at)
 	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Offsets in the network header of the last 4 bytes of the addresses. */
+/* Offsets, in the IP header or GRH, of the last 4 bytes of source and destination address. */
 #define IPV4_SOURCE      12
 #define IPV4_DESTINATION 16
 #define IPV6_SOURCE      20 /* also of a GRH */
@@ -606,8 +610,8 @@ static uint32_t member_of_slot(const struct tx *tx, uint32_t slot)
 	return choose_member(tx, tx->slots[slot].data, tx->qpns[slot]);
 }
 
-/* Lists in `frames` the next waiting frames in a row that go by that member of the direct uplink.
- * Returns their number. */
+/* Lists in `frames` the waiting frames, from the first one on without a gap, that go by that member
+ * of the direct uplink. Returns their number. */
 static uint32_t find_uplink_frames(const struct tx *tx, uint32_t member,
 				   struct packet_port_frame frames[TX_BURST])
 {
@@ -631,9 +635,9 @@ static uint32_t kept_ack(struct tx *tx, struct packet_port_frame *frame)
 	return tx->ack_len != 0;
 }
 
-/* Call it when the kept ACK was sent or discarded: this file and the daemon forget it. If the
- * process is killed between the two steps, the daemon sends the ACK once more, which does no harm.
- */
+/* Call it when the kept ACK was sent or discarded: this process and the daemon forget the ACK. If
+ * the process is killed after the send and before the daemon forgets, the daemon sends the ACK once
+ * more, which does no harm. */
 static void forget_ack(struct tx *tx)
 {
 	tx->ack_len = 0;
@@ -705,7 +709,7 @@ static bool send_to_uplink(struct tx *tx, uint64_t now)
 	else if (measure_duration(&tx->uplink_full_since, now) >= TX_UPLINK_FULL_NS)
 		done = lost = n;
 	count_uplink(tx, done - lost, lost);
-	/* An ACK that the socket has no room for is sent with the next frames. */
+	/* If the socket had no room for the kept ACK, the ACK goes with the next frames. */
 	if (done > n) {
 		forget_ack(tx);
 		done = n;
@@ -795,8 +799,9 @@ static bool are_large(const struct urxe_frame *frames, uint32_t n)
 
 /*
  * Returns the inbox into which the engine is to write the next burst, because the next frames
- * probably go there; NULL: none. It is that of `process` if all frames of this burst go there, and
- * if they are large, or are one frame and the last burst's first frame went there, too.
+ * probably go there; NULL: none. Returns the inbox of `process` if all frames of this burst go
+ * there, and either are large (`large`), or this is one frame and the last burst's first frame went
+ * there, too.
  */
 static struct tx_route *detect_stream(const struct tx *tx, const struct urxe_frame *frames,
 				      uint32_t n, uint32_t process, bool large)
@@ -813,8 +818,7 @@ bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 {
 	uint32_t process = n ? process_of(tx, frames[0].dest_qpn) : tx->stream_process;
 	bool large = n ? are_large(frames, n) : tx->stream_large;
-	/* Looks at the frames before send_stream, after which their memory belongs to the receiver.
-	 */
+	/* Before send_stream(), after which the memory of the frames belongs to the receiver. */
 	struct tx_route *next = n ? detect_stream(tx, frames, n, process, large) : tx->stream;
 
 	if (tx->n_stream_slots)

@@ -6,8 +6,8 @@
  *
  * The engine writes into transmit buffers of the NIC. Frames for an inbox are copied from there;
  * frames for the switch stay, or move down to the next free buffer. A frame whose inbox is full or
- * locked waits, and so do the frames behind it. They go by the switch after TX_INBOX_STALLED_NS,
- * and at once if a queue pair is about to end (tx_hurry).
+ * locked waits, and so do the frames behind it. After TX_INBOX_STALLED_NS the waiting frames go by
+ * the switch; at once if a queue pair is about to end (tx_hurry).
  *
  * If all frames of a burst are large and go to one inbox, the engine writes the next burst straight
  * into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). It also
@@ -78,8 +78,8 @@ struct peers;
 struct tx {
 	struct vnic_driver *nic;
 	struct packet_group *const *uplink; /* the adapter's direct uplink; *uplink is NULL: none */
-	/* A bit for each socket of the direct uplink: its interface carries frames now. The daemon
-	 * changes it (vnic_attach_port.uplink_carriers). */
+	/* Bit n: the interface of the direct uplink's socket n carries frames now. The daemon sets
+	 * the bits (vnic_attach_port.uplink_carriers). */
 	const uint8_t *uplink_carriers;
 	struct peers *peers; /* gets a peer for the owner of each inbox (peer_open) */
 	uint8_t mac[6];
@@ -90,13 +90,12 @@ struct tx {
 	/* Buffers that were reserved together. Frames wait in slots[first] to slots[count - 1]. */
 	struct vnic_frame slots[TX_BURST];
 	uint32_t qpns[TX_BURST];     /* QPNs of the destinations of the frames in `slots` */
-	bool continues[TX_BURST];    /* one UDP GSO packet may have the frame and the one before */
+	bool continues[TX_BURST];    /* the frame may share a UDP GSO packet with the one before */
 	bool acknowledges[TX_BURST]; /* the frame is an ACK without data, and no NAK */
-	bool cut[TX_BURST];          /* `len` of the slot is without the ICRC, as in inboxes */
-	/* The inbox that the next burst is written to, and its buffers. */
-	struct tx_route *stream; /* the inbox; NULL: none */
-	uint32_t stream_process; /* number of the process that the last burst's first frame was for
-				  */
+	bool cut[TX_BURST];          /* `len` of the slot leaves out the ICRC, as in inboxes */
+	/* The inbox into which the engine writes the next burst, and its buffers. */
+	struct tx_route *stream; /* the inbox; NULL: the engine writes to the NIC's buffers */
+	uint32_t stream_process; /* number of the process that got the last burst's first frame */
 	bool stream_large;       /* the last frames were large; if not, only a burst of one frame
 				    is written to the inbox next */
 	struct vnic_frame stream_slots[TX_BURST];
@@ -104,9 +103,8 @@ struct tx {
 	struct urxe_frame *reserved; /* `frames` of the last tx_reserve, which tx_unlock_inbox
 					changes */
 	uint32_t first, count;
-	/* slots[0] to slots[free - 1] are buffers of the NIC's ring; `free` is 0 after a commit. Of
-	 * these, the first `placed` hold frames for the NIC, and the first `posted` were
-	 * committed. */
+	/* slots[0] to slots[free - 1] are buffers of the NIC's ring. The first `placed` of them
+	 * hold frames for the NIC; the NIC has got the first `posted`. After that `free` is 0. */
 	uint32_t free, placed, posted;
 	/* When tx_flush has to try again to send the waiting frames. */
 	uint64_t retry_at;
@@ -126,9 +124,9 @@ struct tx {
 	uint64_t full_since;      /* when the NIC ran out of free buffers; 0: it has free ones */
 	bool switch_lost;         /* the daemon has ended: the NIC gets no frame */
 	bool switch_stalled;      /* the switch is stalled or lost: the slots are `spares` */
-	uint8_t *spares;          /* room for TX_BURST frames, for use as slots or `aside` */
+	uint8_t *spares;          /* memory for TX_BURST frames in `slots` or in `aside` */
 	struct tx_route **routes; /* by number of the process (VNIC_BLOCK); NULL: no inbox */
-	struct qpn_processes processes; /* of the QPNs that an HCA may have chosen */
+	struct qpn_processes processes; /* processes of the QPNs that an HCA may have chosen */
 };
 
 /* Initialises *tx. The arguments are parts of the adapter, and have to live as long as *tx. 0 or
@@ -152,14 +150,13 @@ void tx_pause_uplink(struct tx *tx, bool pause);
 /* Whether frames to that MAC address go by the direct uplink now. */
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6]);
 /*
- * The index of the direct uplink's packet socket by which packets of a connection leave now.
- * Whether they go by the direct uplink at all, tx_by_uplink tells. The adapter must have a direct
- * uplink.
+ * The index of the direct uplink's packet socket by which packets of a connection leave now, if
+ * they go by the direct uplink (tx_by_uplink). The adapter must have a direct uplink.
  */
 uint32_t tx_uplink_member(const struct tx *tx, uint32_t dest_qpn, const struct urxe_gid *source,
 			  const struct urxe_gid *destination);
-/* Whether the direct uplink takes and delivers UDP GSO packets now: not while the daemon wants to
- * see all frames. */
+/* Whether the direct uplink takes and delivers UDP GSO packets now. Not while a capture runs,
+ * because the switch then carries all frames. */
 bool tx_has_gso(const struct tx *tx);
 /* Whether the adapter has the open inbox of the process with that QPN of the device with that MAC.
  * If not, the caller asks the daemon for an introduction. False for each QPN that an HCA may have
@@ -169,8 +166,8 @@ bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
  * an HCA has chosen the QPN. */
 void tx_forget_qpn(struct tx *tx, uint32_t qpn);
 /* The process that has that QPN of the device with that MAC. NULL: the adapter lacks its inbox or
- * memory for the peer, the inbox is closed, the process has ended, or the daemon wants to see all
- * frames. */
+ * memory for the peer, the inbox is closed, the process has ended, or the daemon forbids to bypass
+ * the switch, because a capture runs. */
 struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /*
  * Adds the inbox of the process with that QPN of the device with that MAC: a process of this host,
@@ -182,8 +179,8 @@ int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, bool of_hca,
 
 /*
  * Reserves up to n buffers (at most TX_BURST) for the engine to write to; only while no frame
- * waits. 0: the NIC has no free buffer. Otherwise the caller must call tx_send, because it may hold
- * the lock word of an inbox until then. `frames` must live until then.
+ * waits. Returns their number. 0: the NIC has no free buffer. Otherwise the caller must call
+ * tx_send: until then it may hold the lock word of an inbox, and `frames` must stay valid.
  */
 uint32_t tx_reserve(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n);
 /*
@@ -231,8 +228,8 @@ static inline bool tx_delays_ack(const struct tx *tx)
  * carries no references: during tx_hurry, and for TX_DETOUR_NS after a stall. */
 bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /*
- * Describes a received frame for the engine: `from_inbox`, or from the switch. False: the frame
- * references memory of a process that the adapter does not know.
+ * Sets *frame, for the engine, to a frame that came by the inbox (`from_inbox`) or by the switch.
+ * False: the frame references memory of a process that the adapter does not know.
  */
 bool tx_convert_received(const struct tx *tx, const struct vnic_frame *buffer, bool from_inbox,
 			 struct urxe_frame *frame);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The interposed function of libc that pthread_atfork(3) calls: the library's handlers have their
- * place between those of the allocator and those of the program (process/fork_handlers.h).
+ * Replaces the function of libc that pthread_atfork(3) calls, so that this library's handlers of
+ * fork are installed after those of the allocator and before those of the program
+ * (process/fork_handlers.h).
  */
 #include "process/defines_symbol.h"
 #include "process/fork_handlers.h"
 #include "process/libc_real.h"
 
-/* Whether the program or library that has the handler defines malloc. A program may have several
- * such allocators, as a profiler that calls another one. */
+/* Whether the file (program or library) that has the handler defines malloc, and so is an
+ * allocator. A process may have several: a profiler's malloc calls another one. */
 NOT_INSTRUMENTED static bool is_of_allocator(void (*handler)(void))
 {
 	return defines_symbol((void *)handler, "malloc");

@@ -21,7 +21,7 @@
 static const struct node {
 	const char *path;
 	const char *dev;           /* sysfs file with its device number */
-	unsigned int major, minor; /* Linux' number, if the file cannot be read */
+	unsigned int major, minor; /* Linux' usual number, used if `dev` cannot be read */
 } rdma_cm = {"/dev/infiniband/rdma_cm", "/sys/class/misc/rdma_cm/dev", 10, 122};
 
 #define UVERBS_NODE(name, minor)                                                                \
@@ -38,7 +38,8 @@ static const struct node *node_of(enum device device)
 	return strcmp(run_dir_uverbs_name(), VNIC_UVERBS_NAME) ? &uverbs_other : &uverbs;
 }
 
-/* Not inlined, for the sake of small stacks. */
+/* Not inlined, so that `buf` is not on the stack while a thread with a small stack opens the
+ * device. */
 static __attribute__((noinline)) bool is_redirected(const char *path)
 {
 	char buf[PATH_MAX];
@@ -81,7 +82,7 @@ int device_open(enum device device, int flags)
 	return fd;
 }
 
-/* Not inlined, for the sake of small stacks. */
+/* Not inlined, so that `path` is not on the stack while device_rdev() reads the file. */
 static __attribute__((noinline)) void open_dev_file(struct text_lines *lines,
 						    const struct node *node)
 {

@@ -10,8 +10,8 @@
 
 enum device { DEVICE_NONE, DEVICE_UVERBS, DEVICE_RDMACM };
 
-/* The device that a path names; DEVICE_NONE: none of this library's, or path_redirect leaves the
- * kernel's node. */
+/* The device that a path names; DEVICE_NONE: no device of this library, or path_redirect leaves the
+ * path to the kernel's node. */
 enum device device_by_path(const char *path);
 /* The device that a descriptor refers to; DEVICE_NONE: none, or an event channel. */
 enum device device_by_fd(int fd);
@@ -19,7 +19,7 @@ enum device device_by_fd(int fd);
 enum device device_at(int fd, const char *path, int flags);
 /* Opens the device with the flags of open(2). Returns a descriptor, or a negative errno value. */
 int device_open(enum device device, int flags);
-/* The device's number for st_rdev of stat(2): that in its sysfs file, or else Linux' usual one. */
+/* The device's number for st_rdev of stat(2): from its sysfs file, or else Linux' usual number. */
 uint64_t device_rdev(enum device device);
 
 #endif

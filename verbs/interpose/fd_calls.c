@@ -59,8 +59,8 @@ HOOK_VARIABLE(int, ioctl, (int fd, unsigned long request, void *arg),
 	      fd_any() || request == UFFDIO_REGISTER, (fd, request, arg))
 
 /* Whether a call that closes or replaces a descriptor may concern this library: the program has
- * descriptors of the device, or the engine thread has its eventfd. That thread may outlive the
- * program's last descriptor of the device, during a command of another thread. */
+ * descriptors of the device, or the engine thread has its eventfd. While a command of another
+ * thread runs, the engine thread outlives the program's last descriptor of the device. */
 static bool has_descriptors(void)
 {
 	return fd_any() || atomic_load_explicit(&adapter_thread.wake_fd, memory_order_relaxed) > 0;
@@ -87,8 +87,8 @@ HOOKED(int, close)(int fd)
 }
 HOOK(int, close, (int fd), has_descriptors(), (fd))
 
-/* Closes `first` to `end - 1`, as closefrom(3) does: also where Linux has no close_range, and
- * without a cancellation point. */
+/* Closes the descriptors `first` to `end - 1`. Like closefrom(3) it needs no close_range(2) of the
+ * kernel, and is no cancellation point. */
 static void close_each(int first, int end)
 {
 	const int cancel = cancellation_disable();
@@ -98,8 +98,8 @@ static void close_each(int first, int end)
 	cancellation_restore(cancel);
 }
 
-/* Closes `first` to `last` but `kept`, which is one of them. Returns and sets errno as
- * close_range(2) does. */
+/* Closes the descriptors `first` to `last` except `kept`, which lies between them. Returns and sets
+ * errno as close_range(2) does. */
 static int close_around(unsigned int first, unsigned int kept, unsigned int last, int flags)
 {
 	int rc = 0;
@@ -115,7 +115,7 @@ int close_range(unsigned int first, unsigned int last, int flags)
 {
 	int kept;
 
-	/* With other flags the call closes nothing. */
+	/* With other flags the call closes nothing: it fails, or only sets close-on-exec. */
 	if (flags & ~CLOSE_RANGE_UNSHARE)
 		return REAL(close_range)(first, last, flags);
 	fd_remove_range(first, last);
@@ -140,7 +140,8 @@ void closefrom(int first)
 	REAL(closefrom)(kept + 1);
 }
 
-/* `replaced`: the descriptor that the duplicate replaces; -1: none. */
+/* Defines dup(2), dup2(2) or dup3(2). `replaced`: the descriptor that the duplicate replaces; -1:
+ * none. */
 #define DUP(name, parameters, arguments, replaced)                     \
 	HOOKED(int, name) parameters                                   \
 	{                                                              \
@@ -190,7 +191,7 @@ HOOKED(int, socket)(int domain, int type, int protocol)
 HOOK(int, socket, (int domain, int type, int protocol), domain == AF_NETLINK,
      (domain, type, protocol))
 
-/* Starts no thread and attaches nothing, because programs fork their workers after this. */
+/* Does not start a thread or attach to the daemon: programs fork their workers after this. */
 static __attribute__((constructor)) void init_library(void)
 {
 	real_resolve_all();

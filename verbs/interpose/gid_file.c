@@ -18,8 +18,8 @@
 
 #define DIRECTORY "/gid_attrs/"
 
-/* Returns the part of the path behind ".../gid_attrs/"; NULL: the path is not of sysfs, or has no
- * such part. */
+/* Returns the part of the path behind ".../gid_attrs/"; NULL: path_watched() is false for the path,
+ * or the path has no such part. */
 static const char *find_attribute(const char *path)
 {
 	const char *found = path_watched(path) ? strstr(path, DIRECTORY) : NULL;
@@ -41,7 +41,7 @@ static bool names_entry(const char *attribute)
 }
 
 /* Whether the run directory has the device and the port that the path names. `attribute`: its part
- * behind ".../gid_attrs/". Not inlined, as in path_calls.c. */
+ * behind ".../gid_attrs/". Not inlined, because threads with small stacks open the device. */
 static __attribute__((noinline)) bool has_port(const char *path, const char *attribute)
 {
 	char buf[PATH_MAX];
@@ -64,7 +64,7 @@ static bool names_foreign_interface(int fd)
 	return !if_nametoindex(name) && errno == ENODEV;
 }
 
-/* Opens an epoll set, of which read(2) fails with EINVAL. */
+/* Returns a descriptor of which read(2) fails with EINVAL: that of an epoll set. */
 static int open_unreadable(int flags)
 {
 	return epoll_create1(flags & O_CLOEXEC ? EPOLL_CLOEXEC : 0);

@@ -12,9 +12,10 @@
 #include <vnic/driver.h>
 
 /*
- * Finds the function that this library replaces: liburxe-outer.so's, or libibverbs'. Uses a handle
- * of libibverbs if RTLD_NEXT finds none, as for libraries that dlopen has loaded. NULL: not found.
- * The caller closes *library after its call of the function, unless *library is NULL.
+ * Finds the function of that name that this library replaces, in liburxe-outer.so or libibverbs.
+ * RTLD_NEXT does not find it if dlopen has loaded libibverbs; then uses a handle of libibverbs.
+ * NULL: not found. The caller closes *library after its call of the function, unless *library is
+ * NULL.
  */
 static void *next_function(const char *name, const char *version, void **library)
 {
@@ -26,9 +27,9 @@ static void *next_function(const char *name, const char *version, void **library
 
 /*
  * Sets the MAC of the next hop to the GID in *attr. Asks the daemon if the context is of this
- * library's device: libibverbs would look in the kernel's neighbour tables, which do not contain
- * the daemon's addresses. Older providers call this function for each address handle. 0, or an
- * errno value.
+ * library's device: libibverbs would search the kernel's neighbour tables, which lack the daemon's
+ * addresses. Older providers call this function for each address handle. 0, or a positive errno
+ * value.
  */
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 				uint8_t eth_mac[6], uint16_t *vid)
@@ -56,9 +57,9 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 
 /*
  * Does nothing if URXE_DIR is set. libibverbs would take registered pages away from children
- * (MADV_DONTFORK): it cannot ask the kernel whether it copies pinned pages at a fork
- * (RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK). A child has its own copy of memory that is registered with
- * this device, and Linux copies that of other devices since 5.12.
+ * (MADV_DONTFORK), because without RDMA netlink it cannot ask the kernel whether fork copies pinned
+ * pages (RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK). That is not needed: this device pins no pages, and
+ * since 5.12 Linux copies pages that other devices have pinned.
  */
 int ibv_fork_init(void)
 {
@@ -109,9 +110,9 @@ static int change_range(const char *name, void *base, size_t size)
 }
 
 /*
- * Both functions do nothing if URXE_DIR is set, as ibv_fork_init(). For programs that call
- * libibverbs' own ibv_fork_init, which they have found by a handle, as NCCL does: libibverbs then
- * calls these functions for each region.
+ * Both functions do nothing if URXE_DIR is set, as ibv_fork_init(). They serve programs such as
+ * NCCL that find libibverbs' own ibv_fork_init by dlsym() with a handle: libibverbs then calls
+ * these functions for each region.
  */
 int ibv_dontfork_range(void *base, size_t size)
 {

@@ -23,9 +23,9 @@
 #include "process/emulated_fd.h"
 #include "process/text_lines.h"
 
-/* True: librxe unmaps a ring of a queue that this thread has destroyed, but the ring's slab
- * (memory/ring_slab.h) keeps the mapping and unmaps it later, so munmap() does nothing. False
- * without a look in calls of this library itself, which holds adapter.lock. */
+/* True: this munmap() is librxe's, of the ring of a queue that the thread has just destroyed. The
+ * ring's slab (memory/ring_slab.h) keeps the mapping and unmaps it later, so munmap() does nothing.
+ * Always false for calls of this library itself, whose thread holds adapter.lock. */
 static bool keep_ring(const void *start, size_t length)
 {
 	struct destroyed_ring ring;
@@ -70,7 +70,7 @@ static bool replaces(int flags)
 	return flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE);
 }
 
-/* The size in /proc/meminfo, or 2 MiB, as of most kernels, if it cannot be read. */
+/* The default size of huge pages in bytes, from /proc/meminfo; 2 MiB if that cannot be read. */
 static size_t default_huge_page(void)
 {
 	struct text_lines info;
@@ -85,7 +85,7 @@ static size_t default_huge_page(void)
 	return kib * 1024;
 }
 
-/* Size of the huge pages that the call maps; 1: it maps none. */
+/* Size in bytes of the huge pages that a call of mmap maps; 1: it maps none. */
 static size_t huge_page(int flags, int fd)
 {
 	const unsigned int log = (unsigned int)flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK;
@@ -98,8 +98,8 @@ static size_t huge_page(int flags, int fd)
 	return log ? (size_t)1 << log : default_huge_page();
 }
 
-/* Bytes of old mappings that a call of mmap replaces: the kernel rounds up to whole huge pages. 0:
- * it replaces none, or the process has no registered memory. */
+/* Number of bytes in which a call of mmap replaces old mappings; if it maps huge pages, the kernel
+ * rounds up to whole ones. 0: it replaces none, or the process has no registered memory. */
 static size_t replaced_length(size_t length, int flags, int fd)
 {
 	size_t huge;
@@ -141,7 +141,8 @@ static bool grows_in_place(void *old, size_t old_length, size_t length, int flag
 	       REAL(mremap)(old, old_length, length, 0) != MAP_FAILED;
 }
 
-/* Announces that mremap shrinks a mapping in place: the kernel keeps whole pages. */
+/* unmap_begin() for an mremap that shrinks a mapping in place. The kernel unmaps only whole pages
+ * behind the new end. */
 static void begin_shrinking(struct unmapping *u, char *old, size_t old_length, size_t length)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE), kept = (length + page - 1) & ~(page - 1);
@@ -170,8 +171,8 @@ HOOKED(void *, mremap)(void *old, size_t old_length, size_t length, int flags, v
 HOOK_VARIABLE(void *, mremap, (void *old, size_t old_length, size_t length, int flags, void *to),
 	      mr_index_any(), (old, old_length, length, flags, to))
 
-/* Withdraws all mappings of the System V segment that is attached at `start`, but not those of its
- * other attachments. shmdt() unmaps the same mappings, and never fails. */
+/* Withdraws from their regions all mappings that shmdt(start) unmaps: those of the System V segment
+ * attached at `start`, without the segment's other attachments. For them shmdt() cannot fail. */
 static void withdraw_segment(const void *start)
 {
 	struct text_lines maps;

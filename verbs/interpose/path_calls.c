@@ -47,7 +47,7 @@ static int open_device(enum device device, int flags)
 }
 
 /* Defines redirected_NAME, which calls libc's function with the result of path_redirect. Not
- * inlined in hooked_NAME, so that the buffer is not on the stack while a thread with a small stack
+ * inlined in hooked_NAME: the buffer must not be on the stack while a thread with a small stack
  * opens the device. */
 #define REDIRECTED(type, name, parameters, arguments)                      \
 	static __attribute__((noinline)) type redirected_##name parameters \
@@ -69,7 +69,7 @@ static int open_device(enum device device, int flags)
 		return gid_file_opened(path, redirected_##name arguments, flags); \
 	}
 
-/* The mode argument exists only with O_CREAT. */
+/* Defines open(2) and variants. Programs pass `mode` only with O_CREAT. */
 #define OPEN(name)                                                                         \
 	OPEN_HOOKED(name, (const char *path, int flags, mode_t mode), (path, flags, mode)) \
 	HOOK_VARIABLE(int, name, (const char *path, int flags, mode_t mode),               \
@@ -130,8 +130,8 @@ BY_PATH(char *, realpath, (const char *path, char *to), (path, to))
 BY_PATH(char *, __realpath_chk, (const char *path, char *to, size_t room), (path, to, room))
 BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 
-/* Makes *st, of the regular file that represents the device in the run directory, that of a
- * character device. */
+/* Changes *st, the result of stat(2) for the device's regular file in the run directory, to that of
+ * a character device. */
 #define AS_DEVICE(st, device)                        \
 	do {                                         \
 		(st)->st_mode = S_IFCHR | 0666;      \

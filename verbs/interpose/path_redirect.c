@@ -19,7 +19,8 @@
 #define NODE_DIR   "/dev/infiniband"
 #define UVERBS_DIR "dev/infiniband/"
 
-/* Prefixes, and their directories below the run directory. */
+/* Prefixes of redirected paths, and their counterparts below the run directory. The first prefix
+ * that fits counts. */
 static const struct {
 	const char *prefix;
 	const char *dir;
@@ -33,7 +34,8 @@ static const struct {
 	{NODE_DIR, "dev/infiniband"},
 };
 
-/* Why a file below the run directory cannot be reached, as an errno value; 0: it can. */
+/* 0, or the errno value by which the program cannot reach the file `name` below the run directory.
+ */
 static int access_error(const char *run_dir, const char *name)
 {
 	char path[PATH_MAX];
@@ -70,8 +72,8 @@ static void check_run_dir(const char *run_dir)
 	errno = saved;
 }
 
-/* Whether the path is a uverbs node, but not that of this library's device: another library in this
- * process may play it. */
+/* Whether the path is a uverbs node of another device than this library's: liburxe-outer.so in this
+ * process may play that device. */
 static bool is_foreign_node(const char *path)
 {
 	const char *name = path + strlen("/" UVERBS_DIR);
@@ -80,8 +82,8 @@ static bool is_foreign_node(const char *path)
 	       strcmp(name, run_dir_uverbs_name());
 }
 
-/* Whether the kernel has /dev/infiniband. Then a program sees that directory, with the nodes of the
- * kernel's RDMA devices, and not the run directory's. */
+/* Whether the host has /dev/infiniband. Then the program sees that directory, with the nodes of the
+ * kernel's RDMA devices, and not its counterpart in the run directory. */
 static bool has_kernel_nodes(void)
 {
 	const int saved = errno;
@@ -91,7 +93,7 @@ static bool has_kernel_nodes(void)
 	return exists;
 }
 
-/* Whether the program gets the kernel's path, not its counterpart: the kernel has it, and the run
+/* Whether a path with this prefix is not redirected: the kernel has the prefix, and the run
  * directory has no sys/, because the daemon has ended. Overwrites buf. */
 static bool is_left_to_kernel(const char *run_dir, const char *prefix, char buf[PATH_MAX])
 {
@@ -136,7 +138,7 @@ const char *path_redirect(const char *path, char buf[PATH_MAX])
 	return path;
 }
 
-/* Whether the path is that of a device's directory. */
+/* Whether the path is /sys/class/infiniband/DEVICE. */
 static bool is_device_dir(const char *path)
 {
 	static const char class[] = "/sys/class/infiniband/";
@@ -152,7 +154,7 @@ uint32_t path_device_generation(const char *path)
 	char buf[PATH_MAX], byte;
 	uint32_t generation = is_device_dir(path) ? adapter_list_generation() : 0;
 
-	/* Links are the kernel's devices. */
+	/* In the run directory, the entries of the kernel's devices are links. */
 	if (generation && REAL(readlink)(path_redirect(path, buf), &byte, sizeof(byte)) >= 0)
 		generation = 0;
 	errno = saved;

@@ -14,8 +14,8 @@
  */
 bool path_watched(const char *path);
 
-/* A quick check of a few letters before path_watched: true for each path for which that is true,
- * and for some others. */
+/* A quick check before path_watched: true for each path for which path_watched is true, and for
+ * some others. */
 static inline bool path_may_be_watched(const char *path)
 {
 	/*

@@ -11,10 +11,10 @@
 #include "interpose/interpose.h"
 #include "memory/sigbus_guard.h"
 
-/* Deprecated by headers: sigset, sigignore, siginterrupt. */
+/* glibc's headers mark sigset, sigignore and siginterrupt as deprecated. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* Removed from X/Open in 2008, and from headers. */
+/* POSIX removed bsd_signal in 2008, so libc's headers no longer declare it. */
 sighandler_t bsd_signal(int number, sighandler_t handler);
 /* libc's second name for sigaction, in no header. */
 int __sigaction(int number, const struct sigaction *act, struct sigaction *old);
@@ -46,8 +46,8 @@ static sighandler_t set_handler(int number, sighandler_t handler, int flags)
 	return sigbus_guard_sigaction(number, &act, &old) ? SIG_ERR : old.sa_handler;
 }
 
-/* Bit n: siginterrupt(n, 1) was the last such call for the signal n. Then handlers that `signal`
- * sets end system calls. */
+/* Bit n: the last siginterrupt(3) call for the signal n had the flag 1. Then handlers that
+ * signal(3) sets interrupt system calls. */
 static atomic_uint interrupting;
 
 static int restart_flag(int number)
@@ -72,7 +72,7 @@ HOOKED(int, siginterrupt)(int number, int interrupt)
 }
 HOOK(int, siginterrupt, (int number, int interrupt), true, (number, interrupt))
 
-/* The older calls, with the flags that glibc gives them. */
+/* Defines the calls that set only a handler, with the flags that glibc gives the action. */
 #define SIGNAL(name, flags)                                          \
 	HOOKED(sighandler_t, name)(int number, sighandler_t handler) \
 	{                                                            \
@@ -94,7 +94,7 @@ SIGNAL(__sysv_signal, SYSV)
 
 /* --- System V's calls, which also change the mask of the calling thread. */
 
-/* Blocks or unblocks the signal. Whether it was blocked. */
+/* Blocks or unblocks the signal (`how`). Returns whether it was blocked before. */
 static bool change_mask(int how, int number)
 {
 	sigset_t set, old;
