@@ -10,8 +10,9 @@
 #endif
 
 /*
- * Tells memcheck to regard this memory as initialised: memcheck does not see the bytes that a peer
- * writes there by process_vm_writev(2). Without valgrind this costs a few instructions. Any thread.
+ * Tells memcheck to regard this memory as initialised, because memcheck does not see the bytes that
+ * a peer writes there by process_vm_writev(2). Outside valgrind the call takes a few instructions.
+ * Any thread.
  */
 static inline void memcheck_define(uint64_t start, uint64_t length)
 {

@@ -5,23 +5,24 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define PAGE_BITS  12 /* the smallest page size; a larger page counts as several */
+#define PAGE_BITS  12 /* log2 of the smallest page size; a larger page counts as several */
 #define LEVEL_BITS 9
-#define LEVELS     5 /* addresses of 57 bits, the most that processors translate */
+#define LEVELS     5 /* for addresses of 57 bits, the most that processors translate */
 #define SLOTS      (1u << LEVEL_BITS)
 #define PAGES      (UINT64_C(1) << (LEVELS * LEVEL_BITS))
 
-/* A node of the tree. Only a forked child frees nodes, because readers have no lock. */
+/* A node of the tree. Nodes stay allocated, because readers have no lock; only a forked child,
+ * which has one thread, frees them. */
 struct node {
 	atomic_uint whole[SLOTS]; /* regions that cover all of the slot's pages */
-	/* Not in the last level, whose slots are single pages. */
+	/* Nodes of level 0 lack this part: their slots are single pages. */
 	struct {
 		atomic_uint part; /* regions that cover some of the slot's pages */
 		_Atomic(struct node *) node;
 	} below[];
 };
 
-/* Pages from first to last. */
+/* The pages with the numbers first to last (address >> PAGE_BITS). */
 struct range {
 	uint64_t first, last;
 };
@@ -36,7 +37,7 @@ static struct node *make_node(unsigned int level)
 	return calloc(1, sizeof(struct node) + below);
 }
 
-/* --- One level: each slot has 2^shift pages. */
+/* --- One level: a slot has 2^shift_of(level) pages. */
 
 static unsigned int shift_of(unsigned int level)
 {

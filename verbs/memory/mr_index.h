@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An index of the registered pages of the process, without those of on-demand regions. Each
- * unmapping call of the program looks up its pages, in any thread or signal handler, so a look-up
- * takes no lock. A tree counts the regions that cover each page, and each aligned block of pages.
- * For map_calls.c, mmu_notifier.c, verbs_mr.c, uverbs.c and fork.c.
+ * An index of the registered pages of the process, without those of on-demand regions. Each call of
+ * the program that unmaps memory looks up the pages, in any thread or signal handler, so a look-up
+ * takes no lock. The index is a tree that counts the regions which cover each page, and each
+ * aligned block of pages. For map_calls.c, mmu_notifier.c, verbs_mr.c, uverbs.c and fork.c.
  */
 #ifndef URXE_VERBS_MEMORY_MR_INDEX_H
 #define URXE_VERBS_MEMORY_MR_INDEX_H
@@ -14,7 +14,7 @@
 
 extern atomic_uint mr_index_regions __attribute__((visibility("hidden")));
 
-/* Whether the index has any region: the fast check of each unmapping call. */
+/* Whether the index has any region. Each call that unmaps memory makes this fast check first. */
 static inline bool mr_index_any(void)
 {
 	return __builtin_expect(atomic_load_explicit(&mr_index_regions, memory_order_relaxed) != 0,

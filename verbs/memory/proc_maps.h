@@ -12,9 +12,8 @@
 struct mapping {
 	uint64_t start, end;
 	bool readable, writable, shared;
-	bool segment; /* of System V shared memory */
-	uint64_t
-		offset; /* in the file, whose device and inode follow; all 0 for anonymous memory */
+	bool segment;    /* of System V shared memory */
+	uint64_t offset; /* in the file that device and inode name; all 0: anonymous memory */
 	unsigned int major, minor;
 	uint64_t inode;
 };
@@ -26,9 +25,9 @@ bool proc_maps_open(struct text_lines *maps);
 bool proc_maps_next(struct text_lines *maps, struct mapping *m);
 
 /*
- * Reads the next mapping that shmdt(start) unmaps into *m: a part that the program still has of
- * the System V segment that it attached at start. Before the first call *m is all 0; later it is
- * the result of the call before. False: there is no further one.
+ * Reads into *m the next mapping that shmdt(start) unmaps: what is still mapped of the System V
+ * segment that the program attached at start. Before the first call *m is all 0; later it is the
+ * result of the call before. False: there is no further one.
  */
 bool proc_maps_next_attached(struct text_lines *maps, uint64_t start, struct mapping *m);
 

@@ -13,22 +13,22 @@
 
 struct slab_ring {
 	uint64_t offset, size;
-	const uint8_t *start; /* where the program has mapped it; NULL: not seen */
+	const uint8_t *start; /* where the program has mapped it; NULL: no such mmap() was seen */
 	bool live;
-	bool kept; /* destroyed; the program's munmap() was skipped, so the ring is mapped */
+	bool kept; /* destroyed; munmap() of librxe did nothing, so it is still mapped at start */
 };
 
 struct ring_slab {
-	uint64_t end;         /* offset */
-	uint8_t *end_address; /* in this library's mapping */
+	uint64_t end;         /* offset of its end in the memfd */
+	uint8_t *end_address; /* address of its end in this library's mapping */
 	uint32_t live;
 	uint32_t n, room;
-	struct slab_ring *rings; /* by descending offset */
+	struct slab_ring *rings; /* sorted by descending offset */
 };
 
 /* --- Slabs and rings by offset. */
 
-/* The slab that has the offset, and its place *index in space->slabs; NULL: none. */
+/* The slab that contains the offset; sets *index to its place in space->slabs. NULL: none. */
 static struct ring_slab *find_slab(const struct ring_space *space, uint64_t offset, uint32_t *index)
 {
 	uint32_t low = 0, high = space->n;
@@ -48,7 +48,7 @@ static struct ring_slab *find_slab(const struct ring_space *space, uint64_t offs
 	return space->slabs[low - 1];
 }
 
-/* The ring that has the offset; NULL: none. */
+/* The ring that contains the offset; NULL: none. */
 static struct slab_ring *ring_at(const struct ring_slab *slab, uint64_t offset)
 {
 	uint32_t low = 0, high = slab->n;
@@ -83,8 +83,8 @@ static uint64_t lowest_offset(const struct ring_slab *slab)
 }
 
 /*
- * Clears a destroyed ring, because the next ring in that memory must be empty. MADV_REMOVE refuses
- * locked pages (mlock) by EINVAL; qemu-user refuses MADV_REMOVE by EOPNOTSUPP.
+ * Clears a destroyed ring, because the next ring in that memory must be empty. MADV_REMOVE also
+ * frees the pages. It fails with EINVAL for locked pages (mlock), and with EOPNOTSUPP in qemu-user.
  */
 static void clear_ring(void *address, uint64_t size)
 {
@@ -95,9 +95,9 @@ static void clear_ring(void *address, uint64_t size)
 /* --- The end of a slab. */
 
 /*
- * Whether the whole ring is still mapped at ring->start: the program may have unmapped it in
- * another way, or have mapped other memory over it (MAP_FIXED). Each page of the freed ring gets a
- * mark in this library's mapping, which the program's mapping shows as well.
+ * Whether the whole destroyed ring is still mapped at ring->start: the program may have unmapped it
+ * in another way, or have mapped other memory over it (MAP_FIXED). Writes a mark to each page by
+ * this library's mapping, and reads the mark at ring->start.
  */
 static bool is_mapped(const struct ring_slab *slab, const struct slab_ring *ring)
 {
@@ -115,8 +115,8 @@ static bool is_mapped(const struct ring_slab *slab, const struct slab_ring *ring
 	return same;
 }
 
-/* Unmaps the program's mappings that the slab kept (ring_space_keep). Unmaps neighbouring rings by
- * one call: one by one, they would for a time break their mapping into pieces. */
+/* Unmaps the mappings of librxe that the slab kept (ring_space_keep). Unmaps adjacent rings by one
+ * call: call by call, their merged mapping would be in several pieces for a time. */
 static void unmap_kept(const struct ring_slab *slab)
 {
 	const uint8_t *start = NULL, *end = NULL;
@@ -202,9 +202,9 @@ uint64_t ring_space_lowest(const struct ring_space *space)
 	return space->n ? lowest_offset(space->slabs[space->n - 1]) : space->top;
 }
 
-/* Finds the highest gap of at least `size` bytes in the memfd that no slab has. The gap ends at
- * *end, above the slab *index. False: there is none. Call it when no slab has room for further
- * rings (ring_space_unmap_room). */
+/* Finds the highest gap between slabs of at least `size` bytes in the memfd. The gap ends at *end,
+ * and the slab below it has the place *index. False: there is none. Call it after
+ * ring_space_unmap_room(), when no slab has room for further rings. */
 static bool find_gap(const struct ring_space *space, uint64_t size, uint32_t *index, uint64_t *end)
 {
 	*end = space->top;
@@ -218,8 +218,8 @@ static bool find_gap(const struct ring_space *space, uint64_t size, uint32_t *in
 	return *end >= size;
 }
 
-/* Adds a slab of at least `size` bytes, which is mapped and becomes space->filling. False: the
- * memfd has no such gap, or no memory. */
+/* Adds a slab of at least `size` bytes: maps it, and makes it space->filling. False: the memfd has
+ * no such gap, or memory is lacking. */
 static bool add_slab(struct ring_space *space, int memfd, uint64_t size)
 {
 	uint64_t length = size > SLAB_SIZE_MIN ? size : SLAB_SIZE_MIN, end;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory for a context's rings, in its memfd, from the end downwards. Offsets of slabs that are
- * gone are used again. For queues/librxe_ring.c.
+ * Memory for a context's rings, in its memfd, from the end downwards. Offsets of removed slabs are
+ * used again. For queues/librxe_ring.c.
  *
  * A process may have more rings than mappings (vm.max_map_count). So this library maps rings by
- * slabs of at least 4 MiB, or less if the memfd has no such gap. librxe's own mappings of single
- * rings, at descending offsets, merge into one where the kernel places mappings top-down. If each
- * destroyed ring were unmapped, a slab would break into pieces. So both kinds of mappings stay
- * until the last ring of the slab is destroyed; the memory is freed at once.
+ * slabs of at least 4 MiB, or less if the memfd has no such gap. librxe maps each ring once more,
+ * at descending offsets; where the kernel places mappings top-down, it merges these into one. If
+ * each destroyed ring were unmapped, the merged mappings would break into pieces. So both kinds of
+ * mappings stay until the last ring of the slab is destroyed. The pages of a ring are freed at
+ * once.
  *
  * With the lock of the adapter. A restored process has rings without a slab (checkpoint/rebuild.c),
  * which are unmapped one by one.
@@ -25,13 +26,14 @@ struct ring_space {
 	/* New rings lie below this offset in the memfd: its size; in a restored process the lowest
 	 * offset of the restored rings. */
 	uint64_t top;
-	struct ring_slab *filling; /* the next ring goes to this slab; NULL: to a new one */
+	struct ring_slab *filling; /* the slab that gets the next ring; NULL: a new slab */
 	/* The next three are valid only while `filling` is not NULL, and in a restored process: */
-	uint64_t offset; /* start of the newest ring in the memfd */
-	uint64_t mapped; /* start in the memfd of the room for further rings; <= offset */
-	uint8_t *base;   /* address of that room */
+	uint64_t
+		offset; /* of the newest ring in the memfd: the end of the room for further rings */
+	uint64_t mapped; /* start in the memfd of that room; <= offset */
+	uint8_t *base;   /* address of that room's start */
 
-	struct ring_slab **slabs; /* by descending offset */
+	struct ring_slab **slabs; /* sorted by descending offset */
 	uint32_t n, room;         /* number of slabs, and of elements that the array has room for */
 };
 
@@ -61,13 +63,13 @@ struct destroyed_ring {
 	size_t length;
 };
 
-/* For munmap() of the program: whether this thread has destroyed a ring that the program has mapped
- * exactly there; sets *ring. True at most once for each ring, and only for the last two rings. Any
- * thread; needs no adapter.lock. */
+/* For munmap() of the program: whether this thread has destroyed a ring that is mapped exactly at
+ * [start, start + length); sets *ring. True at most once for each ring, and only for the last two
+ * rings that the thread has destroyed. Any thread; needs no adapter.lock. */
 bool ring_destroyed(const void *start, size_t length, struct destroyed_ring *ring);
 /*
- * The program unmaps that ring. Returns true if its slab keeps the mapping and unmaps it later;
- * false: the program's call has to do it.
+ * Call it when munmap() is called for that ring. True: the ring's slab keeps the mapping, and
+ * unmaps it later. False: munmap() has to unmap it.
  */
 bool ring_space_keep(const struct destroyed_ring *ring);
 /* For a checkpoint, which leaves such memory out: whether `address` is mapped only because a slab

@@ -15,9 +15,9 @@
 
 /* A guarded access in progress, on its thread's stack. */
 struct guarded_access {
-	void *jump[5]; /* __builtin_setjmp's */
+	void *jump[5]; /* the buffer of __builtin_setjmp */
 	uint64_t first, length;
-	struct guarded_access *outer; /* that a signal handler's access interrupts; NULL: none */
+	struct guarded_access *outer; /* an access that this one, in a signal handler, interrupts */
 };
 
 /* Initial-exec: neither an access nor the handler may call the dynamic linker to find these. */
@@ -32,12 +32,12 @@ static OF_THREAD bool unblocked;
  */
 struct taken_signal {
 	atomic_bool taken;
-	atomic_uint version; /* RESET, and the number of changes in units of SET, which selects the
+	atomic_uint version; /* bit RESET; above it the number of changes, whose parity selects the
 				slot */
 	struct sigaction actions[2];
 };
 
-/* In a version: SA_RESETHAND has reset the action to the default. */
+/* Bit of `version`: SA_RESETHAND has reset the action to the default. SET: one change more. */
 #define RESET 1u
 #define SET   2u
 
@@ -58,7 +58,7 @@ static struct sigaction *action_slot(struct taken_signal *t, unsigned int versio
 	return &t->actions[version / SET % 2];
 }
 
-/* The program's present action for the signal; *version is for reset_action. */
+/* Returns the program's present action for the signal. Sets *version, for reset_action. */
 static struct sigaction action_now(struct taken_signal *t, unsigned int *version)
 {
 	struct sigaction act;
@@ -80,7 +80,7 @@ static bool reset_action(struct taken_signal *t, unsigned int version, int numbe
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
 
 	if (!fd_is_owner()) {
-		/* A seccomp filter may refuse: then the action stays. */
+		/* If a seccomp filter refuses the call, the action stays. */
 		(void)REAL(sigaction)(number, &by_default, NULL);
 		return true;
 	}
@@ -121,8 +121,8 @@ __attribute__((noinline)) bool sigbus_guard_run(void *dev_ctx, const struct urxe
 	struct guarded_access access;
 
 	(void)dev_ctx;
-	/* A signal handler may poll while this thread has an access in progress without
-	 * adapter.lock. */
+	/* Not NULL if this is a signal handler that polls, and has interrupted an access of its
+	 * thread that needs no adapter.lock. */
 	access.outer = current_access;
 	access.first = (uintptr_t)bytes->addr;
 	access.length = bytes->length;
@@ -147,8 +147,8 @@ static bool is_late_report(const siginfo_t *info)
 	return info->si_code == (info->si_signo == SIGBUS ? BUS_MCEERR_AO : SEGV_MTEAERR);
 }
 
-/* Whether the kernel sent the signal for the interrupted instruction, and not a process by kill(2)
- * or the like. */
+/* Whether the kernel has sent the signal because the interrupted instruction faulted; not a process
+ * by kill(2) or similar calls. */
 static bool is_fault(const siginfo_t *info)
 {
 	return info->si_code > 0 && !is_late_report(info);
@@ -161,8 +161,9 @@ static bool is_handler(const struct sigaction *act)
 
 static void end_process(int number, const siginfo_t *info);
 
-/* Does what the program's action for the signal says. The kernel has blocked the signals of the
- * action's mask, unless another thread has set the action since; our return restores the mask. */
+/* Carries out the program's action for the signal. The kernel has already blocked the signals of
+ * the action's mask, unless another thread has set the action since. The return from on_fault()
+ * restores the mask. */
 static void call_program_handler(int number, siginfo_t *info, void *context)
 {
 	struct taken_signal *t = signal_of(number);
@@ -173,7 +174,7 @@ static void call_program_handler(int number, siginfo_t *info, void *context)
 		act = action_now(t, &version);
 	while (is_handler(&act) && act.sa_flags & (int)SA_RESETHAND &&
 	       !reset_action(t, version, number));
-	/* A fault cannot be ignored. */
+	/* The kernel ignores no fault, even with SIG_IGN. */
 	if (act.sa_handler == SIG_IGN && !is_fault(info))
 		return;
 	if (!is_handler(&act)) {
@@ -189,7 +190,8 @@ static void call_program_handler(int number, siginfo_t *info, void *context)
 		act.sa_handler(number);
 }
 
-/* Runs as if the faulting instruction had called it. */
+/* The faulting thread continues here after on_fault(), as if the faulting instruction had called
+ * this function. */
 static _Noreturn __attribute__((noinline)) void abort_access(void)
 {
 	__builtin_longjmp(current_access->jump, 1);
@@ -203,7 +205,7 @@ static void return_to_abort(ucontext_t *context)
 #if defined(__x86_64__)
 	greg_t *regs = context->uc_mcontext.gregs;
 
-	/* Aligned as after a call instruction. */
+	/* The stack pointer as the ABI requires it at a function's start. */
 	regs[REG_RSP] = (regs[REG_RSP] & ~(greg_t)15) - 8;
 	regs[REG_RIP] = (greg_t)(uintptr_t)abort_access;
 #elif defined(__aarch64__)
@@ -242,10 +244,10 @@ static bool is_ours(const struct sigaction *act)
 #define OUR_FLAGS (int)(SA_SIGINFO | SA_RESETHAND)
 
 /*
- * Installs this library's handler for the signal, when the program's action is *of_program. The
- * kernel blocks the program's mask before our handler runs: a signal of the mask that is pending
- * too must not come first. If the program has a handler, KERNEL_FLAGS are the program's.
- * 0, or -1 and errno.
+ * Installs this library's handler for the signal, when the program's action is *of_program. With
+ * the mask of that action: the kernel must block its signals before our handler runs, so that none
+ * of them that is pending comes first. If the program has a handler, KERNEL_FLAGS are as in its
+ * action; else all of them are set. 0, or -1 and errno.
  */
 static int install_handler(int number, const struct sigaction *of_program, struct sigaction *was)
 {
@@ -258,8 +260,8 @@ static int install_handler(int number, const struct sigaction *of_program, struc
 	return REAL(sigaction)(number, &ours, was);
 }
 
-/* Installs our handler for the program's *act, of which sigaction reports what the kernel keeps:
- * no flag that the kernel does not know, and no signal that cannot be blocked. */
+/* Installs our handler for the program's action *act. Removes from *act what the kernel does not
+ * keep, as sigaction(2) reports it later: unknown flags, and signals that cannot be blocked. */
 static void install_program_action(int number, struct sigaction *act)
 {
 	const int kept = OUR_FLAGS | KERNEL_FLAGS;
@@ -280,20 +282,21 @@ static int take_signal(int number)
 
 	if (REAL(sigaction)(number, NULL, &was))
 		return -errno;
-	/* Installed already, unless the program has set its action by a raw system call since. */
+	/* Installed already, and the program has not replaced it by a raw system call. */
 	if (is_ours(&was))
 		return 0;
 	set_action(t, &was);
 	/*
-	 * From now on, sigbus_guard_sigaction() stores the actions of other threads in *t. A thread
-	 * that is in sigaction(2) already finds `taken` set afterwards, and calls retake_signal().
+	 * From now on, sigbus_guard_sigaction() of other threads stores their actions in *t. A
+	 * thread that is already in the system call finds `taken` set afterwards, and calls
+	 * retake_signal().
 	 */
 	atomic_store(&t->taken, true);
 	if (install_handler(number, action_slot(t, atomic_load(&t->version)), &was)) {
 		atomic_store(&t->taken, false);
 		return -errno;
 	}
-	/* Another thread has set an action by sigaction(2) in between. */
+	/* Another thread has set an action since this function read it. */
 	if (!is_ours(&was)) {
 		set_action(t, &was);
 		install_handler(number, &was, NULL);
@@ -301,9 +304,11 @@ static int take_signal(int number)
 	return 0;
 }
 
-/* Takes actions_lock with signals blocked, because a handler might call sigaction, too. *old: the
- * mask for unlock_actions. SIGSYS is left as it is: the kernel kills a process that blocks the
- * SIGSYS by which a filter of seccomp traps a system call. */
+/*
+ * Takes actions_lock. First blocks signals, because a handler that calls sigaction would wait for
+ * its own thread. *old: the mask for unlock_actions. Does not block SIGSYS: if a filter of seccomp
+ * traps a system call by SIGSYS, and the thread blocks that signal, the kernel kills the process.
+ */
 static void lock_actions(sigset_t *old)
 {
 	sigset_t all;
@@ -321,9 +326,9 @@ static void unlock_actions(const sigset_t *old)
 }
 
 /*
- * Ends the process as the kernel would have: a fault occurs again when the handler returns. A
- * debugger may suppress the signal that this function sends, and process 1 of a PID namespace does
- * not get it. Such a process keeps its guard.
+ * Ends the process as the default action does. A fault occurs again when the handler returns; else
+ * this function sends the signal. The process may survive that: a debugger may suppress the signal,
+ * and process 1 of a PID namespace does not get it. Then this function installs the handler again.
  */
 static void end_process(int number, const siginfo_t *info)
 {
@@ -334,7 +339,7 @@ static void end_process(int number, const siginfo_t *info)
 	if (is_fault(info))
 		return;
 	raise(number);
-	/* The kernel has blocked the signal if a handler was reset. */
+	/* The kernel blocks the signal while on_fault() runs, unless SA_NODEFER is set. */
 	sigemptyset(&set);
 	sigaddset(&set, number);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
@@ -373,9 +378,9 @@ static bool is_taken(int number)
 	return atomic_load_explicit(&signal_of(number)->taken, memory_order_acquire);
 }
 
-/* Installs our handler again: this library took the signal while this thread set an action
- * directly, which may have replaced ours. `was` is the action that the thread replaced; if that is
- * ours, *was becomes the program's. */
+/* Installs our handler again: another thread has taken the signal for this library while this
+ * thread set an action by the system call, which may have replaced ours. *was: the action that this
+ * thread has replaced. If that is our handler, *was becomes the program's action. */
 static void retake_signal(int number, struct sigaction *was)
 {
 	unsigned int version;
@@ -404,7 +409,7 @@ static void set_taken(int number, const struct sigaction *act, struct sigaction 
 	unsigned int version;
 	sigset_t mask;
 
-	/* Reads *act before the lock is taken: a bad address must fault here. */
+	/* Reads *act before it takes the lock: if the address is bad, the thread faults here. */
 	if (act)
 		next = *act;
 	lock_actions(&mask);
@@ -417,8 +422,8 @@ static void set_taken(int number, const struct sigaction *act, struct sigaction 
 }
 
 /*
- * Sets the action of a child, where no engine runs. A child of vfork shares this file's memory with
- * its parent, but has actions of its own.
+ * Sets the action of a child by the system call only: no engine runs there, and a child of vfork
+ * shares this file's variables with its parent, but has signal actions of its own.
  */
 static int set_in_child(int number, const struct sigaction *act, struct sigaction *was)
 {

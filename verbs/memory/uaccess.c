@@ -15,9 +15,9 @@
 typedef ssize_t transfer_fn(pid_t, const struct iovec *, unsigned long, const struct iovec *,
 			    unsigned long, unsigned long);
 
-/* Copies by process_vm_readv() or process_vm_writev() on the own process, which reports a bad
- * address; memcpy() would fault. 0; -EFAULT; 1: the call is not available, and nothing is
- * copied. */
+/* Copies by process_vm_readv() or process_vm_writev() within this process: for a bad address these
+ * calls return an error, where memcpy() would fault. 0; -EFAULT; 1: the kernel refuses the call or
+ * lacks it, and nothing is copied. */
 static int copy_by_kernel(transfer_fn *fn, void *local, void *remote, size_t size)
 {
 	struct iovec here = {local, size};
@@ -26,8 +26,8 @@ static int copy_by_kernel(transfer_fn *fn, void *local, void *remote, size_t siz
 
 	if (n == (ssize_t)size)
 		return 0;
-	/* The caller must not give memcpy() a null pointer, even if memory is mapped at address 0.
-	 */
+	/* Not 1 for address 0, even if memory is mapped there: the caller would call memcpy() with
+	 * a null pointer. */
 	if (n >= 0 || errno == EFAULT || !remote)
 		return -EFAULT;
 	return 1; /* refused by seccomp, or not in this kernel */
@@ -110,7 +110,8 @@ void uaccess_touch(uint64_t start, uint64_t length)
 		sigbus_guard_run(NULL, &bytes, read_pages, &bytes);
 }
 
-/* Whether the kernel knows MADV_POPULATE_READ: tried once, with memory that is certainly mapped. */
+/* Whether the kernel knows MADV_POPULATE_READ. Tries it once, for the page of `known`, which is
+ * mapped. */
 static bool have_populate(void)
 {
 	static int known; /* 0 = not asked, 1 = yes, -1 = no */
@@ -142,8 +143,8 @@ static int check_maps(uint64_t start, uint64_t end, bool writable)
 	return start >= end ? 0 : -EFAULT;
 }
 
-/* Whether the range is larger than the machine's memory. Such a range can only be sparse: its pages
- * are allocated on access. */
+/* Whether the range is larger than the machine's memory. Such a range must not be populated: the
+ * program uses only a part of its pages. */
 static bool exceeds_memory(uint64_t length)
 {
 	return length / (uint64_t)sysconf(_SC_PAGESIZE) > (uint64_t)sysconf(_SC_PHYS_PAGES);
@@ -163,7 +164,7 @@ bool uaccess_is_mapped(uint64_t start, uint64_t length)
 {
 	const struct urxe_extent pages = pages_of(start, length);
 
-	/* With this flag alone Linux writes nothing back, and reports a hole in the mappings. */
+	/* With MS_ASYNC alone Linux writes nothing to files; ENOMEM: some page is not mapped. */
 	return !msync(pages.addr, pages.length, MS_ASYNC) || errno != ENOMEM;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Accesses to program memory at addresses in commands: 0, or -EFAULT for a bad address, as in a
- * kernel.
+ * Accesses to the program's memory at addresses that the program has put into commands. A bad
+ * address gives -EFAULT, as with a kernel.
  */
 #ifndef URXE_VERBS_MEMORY_UACCESS_H
 #define URXE_VERBS_MEMORY_UACCESS_H
@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The kernel gives a process no address at or above this one, unless the process asks for one by a
- * hint to mmap(2). */
+/* End of the addresses that the kernel gives to mappings, unless the process asks for higher ones
+ * by a hint to mmap(2). */
 #if defined(__aarch64__)
 #define UACCESS_END (UINT64_C(1) << 48)
 #else
@@ -35,8 +35,9 @@ int uaccess_populate(uint64_t start, uint64_t length, int writable);
 bool uaccess_is_mapped(uint64_t start, uint64_t length);
 
 /*
- * Reads one byte of each page of [start, start + length), so that missing pages are placed. Stops
- * at a bad address. adapter.lock must not be held: with userfaultfd, a fault waits for the program.
+ * Reads one byte of each page of [start, start + length), so that missing pages become present.
+ * Stops at a bad address. adapter.lock must not be held: with userfaultfd, a fault waits for the
+ * program's handler.
  */
 void uaccess_touch(uint64_t start, uint64_t length);
 

@@ -14,8 +14,8 @@
 #include "process/high_fd.h"
 #include "process/log.h"
 
-/* Channels without a user, for reuse once their `writer` is closed. Until then a thread may still
- * read at the program's end of the channel. */
+/* Channels without a user. A channel whose `writer` is closed may be used again; until then a
+ * thread of the program may still read at its end of the socket. */
 static struct comp_channel_list unused = LIST_HEAD_INITIALIZER(unused);
 
 static void release_channel(struct fd_object *object)
@@ -25,7 +25,8 @@ static void release_channel(struct fd_object *object)
 	adapter_unlock();
 }
 
-/* Whether the application's end is closed, and no call reads at it any more. */
+/* Whether the application's end of the socket is gone: all its descriptors are closed, and no
+ * thread is still in a read(2) of it. */
 static bool is_unread(const struct comp_channel *channel)
 {
 	uint8_t byte;
@@ -55,8 +56,8 @@ static void drop_waiting(struct comp_channel *channel)
 	channel->n_waiting = 0;
 }
 
-/* Closes this library's ends of the channels in `unused`, except where a thread of the program
- * still reads: that thread waits for the end of the context. */
+/* Closes this library's ends of the channels in `unused`. Leaves those at which a thread of the
+ * program still reads: that read(2) ends with the context. */
 static void close_unread(void)
 {
 	struct comp_channel *channel;
@@ -75,8 +76,8 @@ void comp_channel_end(struct comp_channel *channel)
 {
 	drop_waiting(channel);
 	leave_context(channel);
-	/* Does not close the descriptor: a thread without adapter.lock may be sending a due event.
-	 */
+	/* shutdown(), not close(): a thread without adapter.lock may be sending a due event by the
+	 * descriptor. */
 	(void)shutdown(channel->writer, SHUT_WR);
 }
 
@@ -132,7 +133,8 @@ void comp_channel_free(struct comp_channel *channel)
 	errno = saved;
 }
 
-/* Closes the descriptors of unread channels first: the new channel may need their numbers. */
+/* First closes the descriptors of channels that the program has closed: the new channel may need
+ * descriptors at the limit (RLIMIT_NOFILE). */
 static struct comp_channel *comp_channel_alloc(void)
 {
 	const int saved = errno, cancel = cancellation_disable();
@@ -155,7 +157,7 @@ static struct comp_channel *comp_channel_alloc(void)
 
 static void shrink_buffer(int socket)
 {
-	const int least = 1; /* the kernel raises it to its minimum */
+	const int least = 1; /* the kernel raises this to its minimum */
 
 	(void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
 }
@@ -170,8 +172,8 @@ static int install(struct comp_channel *channel, struct uverbs_file *file, int f
 {
 	int rc;
 
-	/* Before the lock: a raw system call may have left an entry, whose release takes the lock.
-	 */
+	/* If the program closed the number by a raw system call, the table still has its entry.
+	 * Removed before this function takes adapter.lock, because its release takes that lock. */
 	fd_remove(fd);
 	adapter_lock();
 	if (file && (!file->live || adapter.dead))
@@ -228,8 +230,8 @@ void comp_channel_put(struct comp_channel *channel)
 		comp_channel_free(channel);
 }
 
-/* Whether the event may be sent later. After any other error of send(2), no thread reads at the
- * socket any more. */
+/* Whether to send the event again later, after this error of send(2). After any other error no
+ * thread reads at the socket any more. */
 static bool is_temporary(int error)
 {
 	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
@@ -386,12 +388,11 @@ static void count_event(void *n, const struct comp_channel_event *event)
 }
 
 /*
- * Withdraws up to `most` unread events about `element` from the socket, and returns their number:
- * ibv_destroy_cq waits until the program has acknowledged as many events as were reported. Sends
- * each event about another object again, for which the socket has room now. That keeps their order,
- * unless a thread of the program reads meanwhile, or the kernel lacks memory. Needs memory for such
- * an event only if the kernel has none, because programs that lack memory destroy their objects. If
- * both lack memory, the event is lost, and counts as read.
+ * Withdraws up to `most` unread events about `element` from the socket, and returns their number.
+ * For that it reads all events in the socket, and sends those about other objects again; they find
+ * room, and keep their order unless a thread of the program reads meanwhile. An event that the
+ * kernel cannot send for lack of memory goes to the list of waiting events. If there is no memory
+ * for the list either, the event is lost, and counts as read.
  */
 static uint32_t withdraw_sent(struct comp_channel *channel, uint64_t element, uint32_t most)
 {

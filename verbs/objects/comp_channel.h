@@ -2,10 +2,10 @@
 /*
  * Completion channels, and the channel of asynchronous events of a context.
  *
- * The application's end is a SOCK_SEQPACKET socket that carries the ABI's event descriptors.
- * Blocking read, O_NONBLOCK, poll and epoll need no further code, and one read gives one event as
- * with the kernel. Unlike a pipe, a socket whose reader has closed raises no SIGPIPE in this
- * library. If the socket is full, or the kernel has no memory, events wait in a list of the
+ * The application's end is a SOCK_SEQPACKET socket that carries the ABI's event descriptors. So
+ * blocking read, O_NONBLOCK, poll and epoll work without further code, and one read returns one
+ * event, as with the kernel. Unlike a pipe, a socket whose reader has closed raises no SIGPIPE in
+ * this library. If the socket is full, or the kernel has no memory, events wait in a list of the
  * channel. All functions need adapter.lock, but for comp_channel_create, which takes the lock
  * itself, comp_channel_use and comp_channel_try_send.
  */
@@ -33,9 +33,9 @@ struct comp_channel_event {
 
 struct comp_channel {
 	struct fd_object fd;
-	/* One for all descriptors together, one for each CQ or context that sends events here, and
-	 * one for each due event (poll/due_events.h). A thread without adapter.lock decrements it,
-	 * too. */
+	/* One for all descriptors of the program together, one for each CQ or context that sends
+	 * events here, and one for each due event (poll/due_events.h). Threads without adapter.lock
+	 * decrement it, too. */
 	_Atomic uint32_t users;
 	int reader; /* duplicate of the application's end, to withdraw events; -1: closed */
 	int writer; /* this library's end of the socket; -1: closed */
@@ -45,8 +45,8 @@ struct comp_channel {
 	struct comp_channel_event *waiting;
 	uint32_t n_waiting;
 	uint32_t room;
-	bool lacks_memory; /* the kernel had none for the first event that waits: the socket may
-			      have room, so poll(2) does not tell when to try again */
+	bool lacks_memory; /* the kernel had no memory to send the first waiting event: poll(2) may
+			      report room in the socket meanwhile */
 	LIST_ENTRY(comp_channel) waiting_link;
 	LIST_ENTRY(comp_channel) free_link;
 	/* The open context whose completion channel this is. NULL: the context is closed or not
@@ -58,11 +58,11 @@ struct comp_channel {
 
 /*
  * Creates a channel for events of event_size bytes. *fd becomes the application's end, which is in
- * the table of emulated_fd.h. `few`: the socket holds only a handful of events. That is for
- * asynchronous events: many programs never read them, and a withdrawal reads and sends again all
- * that the socket holds. `file`: the context whose completion channel it is; NULL: an asynchronous
- * channel, or comp_channel_bind() follows. 0, -EIO: the context or the device is not alive, or
- * another negative errno value.
+ * the table of emulated_fd.h. `few`: the socket holds only a handful of events, for asynchronous
+ * events. Many programs never read these, and a withdrawal reads and sends again all events in the
+ * socket. `file`: the context whose completion channel it is; NULL: an asynchronous channel, or
+ * comp_channel_bind() follows. 0, -EIO: the context or the device is not alive, or another negative
+ * errno value.
  */
 int comp_channel_create(uint32_t event_size, bool few, struct uverbs_file *file,
 			struct comp_channel **channel, int *fd);

@@ -10,7 +10,7 @@ uint32_t handle_counts[OBJECT_TYPES];
 
 struct handle_slot {
 	struct object *object; /* NULL = free */
-	uint32_t next_free;    /* slot + 1 */
+	uint32_t next_free;    /* index of the next free slot + 1; 0: this is the last one */
 };
 
 static int grow_table(struct handle_table *table)
@@ -46,7 +46,7 @@ static void put_object(struct handle_table *table, struct object *object)
 	table->counts[object->type]++;
 }
 
-/* Handle 0 names no object, because structures of zeros contain it. */
+/* Handles begin at 1: 0 is in structures of zeros, and must name no object. */
 int handle_add(struct handle_table *table, struct object *object)
 {
 	int rc = check_count(table, object->type);

@@ -25,7 +25,8 @@ extern uint32_t handle_counts[OBJECT_TYPES];
 struct object {
 	enum object_type type;
 	uint32_t handle;
-	uint32_t users; /* objects that refer to it, and commands that use it without the lock */
+	uint32_t users; /* number of objects that refer to it, and of commands that have released
+			   adapter.lock while they use it */
 	uint64_t user_handle;     /* the program's name for the object in events */
 	struct uverbs_file *file; /* its context */
 };

@@ -49,9 +49,9 @@ static void begin_unmapping(struct mr *mr, const struct unmapping *u)
 }
 
 /*
- * No effect in a child of vfork, which unmaps its own mappings, so the parent's regions stay. No
- * effect with adapter.lock: then the library unmaps its own mappings, which may lie where memory of
- * a region was unmapped unseen.
+ * No effect in a child of vfork, which unmaps its own mappings: the parent's regions stay. No
+ * effect with adapter.lock: then this library unmaps memory of its own. That may lie within a
+ * region whose memory the program has unmapped by a raw system call.
  */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 {
@@ -87,8 +87,8 @@ static void remove_bytes(struct mr *mr, const struct unmapping *u)
 	urxe_mr_unmapped(mr->mr, &u->bytes, true);
 }
 
-/* Withdraws the addresses for good from the regions that existed before the call. Only after
- * unmap_begin, so that no access to the range is in flight. */
+/* Withdraws the addresses for good from the regions that existed before the call. unmap_begin has
+ * already ended all accesses to the range. */
 static void remove_range(const struct unmapping *u, uint64_t start, uint64_t end)
 {
 	const struct unmapping gone = {.bytes = {(void *)start, end - start},

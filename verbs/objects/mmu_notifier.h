@@ -14,7 +14,8 @@
 
 /* One unmapping call of the program, in progress. */
 struct unmapping {
-	struct urxe_extent bytes; /* empty: no registered memory is unmapped */
+	struct urxe_extent
+		bytes; /* the range that the call unmaps; empty if none of it is registered */
 	/* adapter.registrations before the call: regions with a larger number belong to new
 	 * mappings. */
 	uint64_t registrations;

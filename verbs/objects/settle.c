@@ -14,8 +14,8 @@
 #include "process/emulated_fd.h"
 #include "process/log.h"
 
-/* Time between two looks whether peers still copy, and the number of looks, in 1 s, before a
- * warning. */
+/* Time in ns between two checks whether peers still copy, and the number of checks before a
+ * warning: 1 s. */
 #define SETTLE_PAUSE_NS 50000
 #define SETTLE_PATIENCE 20000
 
@@ -55,7 +55,7 @@ void adapter_refuse_copies(void)
 	static atomic_bool withdrawn;
 	int cancel;
 
-	/* Also before there is an engine: the program may open the device later. */
+	/* Takes effect also for an engine that the process creates later. */
 	peers_begin_refusal(&adapter_peers);
 	/* A child of vfork shares the flag with its parent, whose own first call still has to
 	 * withdraw the rights of peers. */

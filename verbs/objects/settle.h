@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Withdrawal of rights to the process's memory: the waits for peers that still copy by such rights,
- * and for the HCA.
+ * For commands that withdraw rights to the process's memory: waits for peers that still copy by
+ * these rights, and for the HCA.
  */
 #ifndef URXE_VERBS_OBJECTS_SETTLE_H
 #define URXE_VERBS_OBJECTS_SETTLE_H

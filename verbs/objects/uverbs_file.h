@@ -24,8 +24,8 @@ struct ibv_srq;
 
 struct uverbs_file {
 	struct fd_object fd;
-	/* One for all descriptors together, and one for each running command. The thread that
-	 * counts it down to 0 destroys the context's objects. */
+	/* One for all descriptors together, and one for each running command. The thread that makes
+	 * this 0 destroys the context's objects. */
 	atomic_uint users;
 	/* Only a thread that holds adapter.lock accesses the members from here to `link`. */
 	bool live; /* the context is neither closed nor inherited through fork */
@@ -49,7 +49,7 @@ struct uverbs_file {
 	int (*start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
 	int (*next_poll)(struct ibv_cq_ex *cq);
 	void (*end_poll)(struct ibv_cq_ex *cq);
-	atomic_int poll_ends; /* enum poll_ends of poll_hook.c */
+	atomic_int poll_ends; /* values of enum poll_ends in poll_hook.c */
 };
 
 /* The context of a descriptor; NULL: the descriptor is no uverbs device. Any thread; no lock. */
@@ -73,10 +73,10 @@ bool uverbs_object_event(const struct object *object, uint32_t type);
 void uverbs_file_event(struct uverbs_file *file, uint64_t element, uint32_t type);
 
 /*
- * uverbs_file_publish_hooks: call it after librxe's functions are stored in the context, and before
- * the hooks are stored in the ibv_context. A thread of the program may call a hook as soon as it is
- * stored, without a lock. The hook gets the context by uverbs_file_of_hook, and then finds librxe's
- * functions in it. NULL: the descriptor is no uverbs device.
+ * uverbs_file_publish_hooks: call it after librxe's functions are stored in struct uverbs_file, and
+ * before the hooks are stored in the ibv_context. A thread of the program may call a hook at once,
+ * without a lock. The hook gets the context by uverbs_file_of_hook, and then finds librxe's
+ * functions there. uverbs_file_of_hook returns NULL if the descriptor is no uverbs device.
  */
 static inline void uverbs_file_publish_hooks(void)
 {

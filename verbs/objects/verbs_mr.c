@@ -58,8 +58,8 @@ int mr_dereg(struct mr *mr)
 	return 0;
 }
 
-/* Cannot fail: no window is bound to the region. Windows of a closed context are destroyed before,
- * and a new region has none. */
+/* Cannot fail, because no window is bound to the region: the windows of a closed context are
+ * destroyed before its regions, and a new region has no window yet. */
 void mr_destroy(struct object *object)
 {
 	mr_dereg((struct mr *)object);

@@ -22,13 +22,13 @@ struct mr {
 	struct object object;
 	struct pd *pd;
 	uint64_t start, length; /* the program's addresses */
-	/* Each access uses the mapping that the address has then, so unmapping calls need not look
-	 * for the region: it is not in the index of mr_index.h. */
+	/* An access uses the memory that is mapped at that moment. So the region is not in the
+	 * index of mr_index.h, and calls that unmap its memory leave it as it is. */
 	bool on_demand;
-	bool was_whole; /* in a restoration: as `whole` in struct mr_record */
+	bool was_whole; /* during a restoration: `whole` of struct mr_record */
 	struct urxe_mr *mr;
-	/* Value of adapter.registrations at the registration; 0: mr_count was not called yet, in a
-	 * restoration. */
+	/* adapter.registrations at the registration; 0: the region is being restored, before
+	 * mr_count. */
 	uint64_t registration;
 	LIST_ENTRY(mr) released_link;
 };
@@ -50,8 +50,8 @@ void mr_destroy(struct object *object);
 void mr_release(struct mr *mr);
 /* Frees all of adapter.released_mrs. Only when no peer copies to or from their memory any more. */
 void mr_free_released(void);
-/* Withdraws the bytes from the region, until urxe_mr_unmapped() makes that final or undoes it.
- * Without memory for the note, withdraws the whole region. */
+/* Withdraws the bytes from the region, until urxe_mr_unmapped() makes that final or undoes it. If
+ * there is no memory to note the range, withdraws the whole region for good. */
 void mr_unmap(struct mr *mr, const struct urxe_extent *bytes);
 
 #endif
