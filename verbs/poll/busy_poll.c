@@ -12,16 +12,18 @@
 #define US 1000u
 #define MS 1000000u
 
-/* A busy poll ends after this time without a frame: about what a sleep and a wake-up cost. */
+/* A busy poll ends after this time without a frame, ns: about the time of a sleep and a wake-up. */
 #define QUIET_NS (50 * US)
 /*
- * Time for frames to gather between two looks: the engine handles a burst for the cost of one
- * frame, and the peer gets one acknowledgement.
+ * Time from one run of the engine to the next in a busy poll, ns. Frames gather meanwhile: the
+ * engine handles several for little more than the cost of one, and the peer gets one
+ * acknowledgement.
  */
 #define GATHER_NS 1000u
-/* A look that takes longer shows that other threads want the processor. */
+/* If one look without frames takes longer, ns, this thread lost its processor to other threads. */
 #define CROWDED_NS (40 * US)
-/* Pause after a useless busy poll (set_pause); doubled with each further one. */
+/* Pause after a useless busy poll (set_pause), ns; doubled after each further one, up to the
+ * maximum. */
 #define PAUSE_MIN_NS (250 * US)
 #define PAUSE_MAX_NS (128 * MS)
 
@@ -38,14 +40,14 @@ static void gather_frames(uint64_t since)
 		lock_relax();
 }
 
-/* Looks once for frames. False: another thread wants the processor or has taken over the engine, or
- * this thread must end. */
+/* Runs the engine once, and waits for GATHER_NS. False: other threads want the processor, another
+ * thread has taken over the engine, or this thread must end. */
 static bool look_once(void)
 {
 	uint64_t began_at = clock_monotonic(), heard_at = polling->heard_at;
 
 	engine_run(clock_now());
-	/* The quiet time begins after a burst was handled. */
+	/* QUIET_NS counts from the end of the run that received the frames. */
 	if (polling->heard_at != heard_at)
 		polling->heard_at = clock_now();
 	if (!is_ours())

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The busy poll of the engine thread. While a program gets a stream of packets and makes no verbs
- * call, the engine thread looks for frames without sleeping: the next frames come before it could
- * fall asleep and wake up.
+ * call, the engine thread looks for frames without sleeping: the next frames come before the thread
+ * could fall asleep and wake up.
  */
 #ifndef URXE_VERBS_POLL_BUSY_POLL_H
 #define URXE_VERBS_POLL_BUSY_POLL_H

@@ -20,14 +20,15 @@
 /* A program that posts within this time after it took completions has replied at once. */
 #define DELAYED_ACK_REPLY_NS 10000u
 /*
- * Replies at once in a row that are required before an ACK is kept: normally; and after a kept ACK
- * had to wait until the poll grant ended.
+ * Number of replies at once in a row that the program must have posted before an ACK is kept.
+ * DELAYED_ACK_LATE: after a kept ACK had to wait until the poll grant ended.
  */
 #define DELAYED_ACK_FIRST 16u
 #define DELAYED_ACK_LATE  1024u
 
 struct delayed_ack {
-	uint32_t wanted; /* replies at once that must still come in a row before an ACK is kept */
+	uint32_t wanted; /* number of further replies at once that are required before an ACK is
+			    kept */
 };
 
 /*

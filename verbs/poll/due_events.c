@@ -10,9 +10,9 @@
 #include "poll/engine_wake.h"
 #include "queues/verbs_cq.h"
 
-/* For a full completion channel: leaves the event at the channel, and wakes the engine thread,
- * which sends the event when the program has made room. `forks`: adapter_forks before the lock was
- * released; in a child that a signal handler has forked since, the function has no effect. */
+/* For a full completion channel: adds the event to the channel's waiting events, and wakes the
+ * engine thread, which sends the event when the program has read others. `forks`: adapter_forks
+ * before the lock was released. No effect in a child that a signal handler has forked since. */
 static void wait_for_room(const struct due_event *due, uint32_t forks)
 {
 	const struct comp_channel_event event = {.element = due->element};
@@ -27,7 +27,8 @@ static void wait_for_room(const struct due_event *due, uint32_t forks)
 	adapter_unlock();
 }
 
-/* Does what comp_channel_put does, but takes the lock only if the caller was the last user. */
+/* As comp_channel_put, without adapter.lock: takes the lock only if the caller was the last user.
+ */
 static void put_channel(struct comp_channel *channel)
 {
 	if (atomic_fetch_sub(&channel->users, 1) > 1)
@@ -66,8 +67,8 @@ void due_events_release(void)
 	adapter.due_events.n = 0;
 	atomic_fetch_add(&adapter.due_events.in_flight, n);
 	lock_release(&adapter.lock);
-	/* From here on a signal handler that forks takes the lock, and its child forgets the
-	 * adapter. */
+	/* If a signal handler forks from here on, the handlers of fork take the lock, and make the
+	 * child forget the adapter. */
 	adapter_inside = false;
 	if (adapter.lock.orphaned) {
 		adapter_unlock_orphaned();
@@ -89,7 +90,7 @@ bool due_events_any(void)
 
 void due_events_end_drain(void)
 {
-	/* The adapter of a forked child is a new one, in which no drain has begun. */
+	/* 0 in a child that a signal handler has forked since due_events_begin_drain(). */
 	if (adapter.due_events.drains)
 		adapter.due_events.drains--;
 }

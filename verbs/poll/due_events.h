@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A thread sends its completion events after it has released adapter.lock. An event wakes a thread
- * of the program, which calls ibv_req_notify_cq at once and needs the lock. If the woken thread
- * preempted a sender that held the lock, the woken thread would sleep again.
+ * A thread that runs the engine sends completion events after it has released adapter.lock. An
+ * event wakes a thread of the program, which calls ibv_req_notify_cq at once and needs the lock. If
+ * the woken thread preempted a sender that held the lock, the woken thread would sleep again.
  *
- * comp_channel_send_later() adds the events; adapter_unlock() calls due_events_release() if one is
- * due. An event that a thread without the lock has not sent yet is in flight: it can be neither
- * withdrawn nor saved.
+ * comp_channel_send_later() makes an event due; adapter_unlock() calls due_events_release() if an
+ * event is due. From then until the thread has sent it, without the lock, an event is in flight: it
+ * can be neither withdrawn nor saved.
  */
 #ifndef URXE_VERBS_POLL_DUE_EVENTS_H
 #define URXE_VERBS_POLL_DUE_EVENTS_H

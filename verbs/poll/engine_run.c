@@ -17,10 +17,10 @@
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
 
-#define BURST  32 /* frames that the engine takes together */
-#define ROUNDS 8  /* bursts of one run, after which other threads get the lock */
+#define BURST  32 /* most frames in one burst, which the engine handles together */
+#define ROUNDS 8  /* most bursts of one run, after which other threads may get the lock */
 
-/* Number of bursts that empties a receive ring of any size that vmxnet3 allows. */
+/* Number of bursts that empties a receive ring of the largest size that vmxnet3 allows. */
 #define LAST_ROUNDS 128
 
 /*
@@ -72,8 +72,8 @@ static void delay_ack(uint64_t now)
 		engine_transmit(now);
 }
 
-/* Passes frames to the engine. Tells poll_detect when a peer's one-sided request may have changed
- * the memory on which the program may spin. */
+/* Passes frames to the engine. Tells poll_detect if the engine has executed a one-sided request of
+ * a peer, which may have changed the memory on which the program spins. */
 static void run_input(uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
 	const uint64_t *one_sided = &urxe_dev_counters(adapter.dev)->event[URXE_EVENT_ONE_SIDED];
@@ -114,8 +114,8 @@ static uint32_t receive_from_switch(uint64_t now)
 	return n;
 }
 
-/* A peer has broken the protocol of this process's inbox: logs and counts that. All frames come by
- * the NIC from now on. */
+/* A peer has violated the protocol of this process's inbox: logs and counts that. From now on all
+ * frames come by the switch. */
 static void abandon_inbox(void)
 {
 	log_warning("a peer has written to the inbox of this process against its protocol: all "
@@ -141,8 +141,8 @@ static uint32_t receive_from_inbox(uint64_t now)
 }
 
 /* Receives one burst from an interface of the direct uplink, and returns the number of its frames.
- * All go to the engine: the packet sockets' filter accepts only packets to QPNs of this process. Of
- * packets that the kernel has joined, it looks at the first. */
+ * All go to the engine: the packet sockets' filter accepts only packets to QPNs of this process. If
+ * the kernel has joined packets (GRO), the filter checks the first of them. */
 static uint32_t receive_from_uplink(uint64_t now)
 {
 	struct packet_port_frame received[TX_BURST];
@@ -188,8 +188,8 @@ static bool receive_bursts(uint64_t now)
 	return of_inbox == BURST || of_switch == BURST || of_uplink >= BURST;
 }
 
-/* Hands the HCA the receives that programs without the hooks (poll/recv_hook.h) have written to the
- * rings of offloaded queue pairs. */
+/* Hands the HCA the receive requests in the rings of offloaded queue pairs whose context has no
+ * hooks (poll/recv_hook.h). */
 static void refill_all(void)
 {
 	struct qp *qp;
@@ -200,8 +200,8 @@ static void refill_all(void)
 			urxe_offload_refill(qp->srq ? qp->srq->recv.rq : qp->recv.rq);
 }
 
-/* Passes completions of the HCA to the engine: mostly those of the CQ that the program polls, if it
- * polls one. True: more may wait. */
+/* Passes completions of the HCA to the engine. While a thread of the program polls a CQ, most calls
+ * take only those of that CQ. True: more may wait. */
 static bool poll_hca(void)
 {
 	if (!adapter.hca.hca)
@@ -212,7 +212,8 @@ static bool poll_hca(void)
 			   adapter.hca.polled ? urxe_offload_hca_cq(adapter.hca.polled) : NULL);
 }
 
-/* Flushes receives that were posted to QPs in error, because no doorbell reports them. */
+/* Flushes receive requests that the program has posted to QPs in the error state: no doorbell
+ * reports them. */
 static void flush_qps(void)
 {
 	struct qp *qp;
@@ -272,8 +273,8 @@ void engine_poll(uint64_t now)
 	}
 }
 
-/* Sends the QP's delayed ACKs, and the frames that wait. ACKs also wait if their inbox is full, or
- * if the engine cannot build them because other frames wait (`waits`). */
+/* Sends the QP's delayed ACKs, and all waiting frames (`waits`): ACKs may be among them because
+ * their inbox is full, or be unbuilt because the engine builds none while frames wait. */
 void engine_flush_acks(struct qp *qp)
 {
 	const bool waits = tx_deadline(&adapter.tx) != URXE_NEVER;
@@ -310,6 +311,6 @@ uint64_t engine_deadline(void)
 
 	if (!adapter_running())
 		return URXE_NEVER;
-	/* While frames wait, the engine is not asked for more. */
+	/* While frames wait, engine_transmit() does not ask the engine for more. */
 	return at == URXE_NEVER ? urxe_next_deadline(adapter.dev) : at;
 }

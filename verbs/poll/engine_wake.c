@@ -45,7 +45,7 @@ static bool is_hca_dead(void)
 
 void engine_wake_for_work(void)
 {
-	/* The thread has to watch the channel, or to end the use of the NIC or HCA. */
+	/* The thread has to watch a channel's socket, or to stop using the NIC or the HCA. */
 	bool at_once = adapter.channel_waits || vnic_driver_broken(adapter.nic) || is_hca_dead();
 
 	/* Without a daemon and a direct uplink the engine's time stands still. */
@@ -53,7 +53,7 @@ void engine_wake_for_work(void)
 		return;
 	if (at_once)
 		engine_wake();
-	/* A program that polls meets the deadlines itself, or loses the grant. */
+	/* A program with the poll grant meets the deadlines by its polls, or the grant ends. */
 	else if (adapter_polling.state != POLL_PROGRAM)
 		thread_sleep_shorten();
 }
@@ -64,6 +64,7 @@ int engine_wake_fd_within(unsigned int first, unsigned int last)
 
 	if (fd <= 0 || (unsigned int)fd < first || (unsigned int)fd > last)
 		return -1;
-	/* In a child that a signal handler has forked, the thread may still be the parent's. */
+	/* -1 also in a child that a signal handler has forked: the number is that of the parent's
+	 * thread. */
 	return fd_is_owner() && !adapter.lock.orphaned ? fd : -1;
 }

@@ -8,8 +8,8 @@ void poll_detect_begin(struct poll_detect *detect, uint64_t now)
 }
 
 /*
- * Returns the new poll_detect.score, never a lower one, after the program was away for a long time,
- * `away` ns. `present`: the time from the end of the last long one to the beginning of this one. If
+ * Returns the new poll_detect.score, at least `score`, after the program was away for a long time,
+ * `away` ns. `present`: ns from the end of the last long time away to the beginning of this one. If
  * the last one is not forgotten (score > 0) and `present` is shorter than `away`, the program
  * counts as one that spins on memory: poll_detect_expected() becomes true.
  */
@@ -46,7 +46,8 @@ uint64_t poll_detect_end(struct poll_detect *detect, uint64_t now)
 	if (!since)
 		return 0;
 	atomic_store_explicit(&detect->since, 0, memory_order_relaxed);
-	/* Another thread took the completions, and its clock is ahead of this thread's. */
+	/* Another thread has taken the completions at a time that this thread's clock has not
+	 * reached: the clocks of threads differ by microseconds (engine/clock.h). */
 	if (now < since)
 		return 0;
 	update_score(detect, since, now);

@@ -32,23 +32,24 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 }
 
 /*
- * Does ibv_next_poll or ibv_end_poll consume the last entry of a poll? In rdma-core 44, librxe's
- * ibv_next_poll does, and ends the poll when it finds no further entry. The manual asks programs to
- * call ibv_end_poll then, which in that release would skip an entry that has not come yet, and
- * unlock a lock that is not held. So the hook leaves that call out. In rdma-core 65, ibv_end_poll
- * consumes the last entry. The first poll shows by the ring which of the two librxe does.
+ * Which function of librxe consumes the last entry of a poll. In rdma-core 44, ibv_next_poll does,
+ * and ends the poll when it finds no further entry. The manual asks programs to call ibv_end_poll
+ * then. In that release it would skip an entry that has not come yet, and unlock a lock that is not
+ * held. So the hook does not pass that call to librxe. In rdma-core 65, ibv_end_poll consumes the
+ * last entry. The hook finds out at the first poll, by the ring's consumer index.
  */
 enum poll_ends { POLL_ENDS_UNKNOWN, POLL_ENDS_BY_NEXT, POLL_ENDS_BY_END };
 
 /*
- * Polls of this thread that ibv_next_poll has ended, without ibv_end_poll so far. A program may
- * have polls of several CQs at once; the ninth one replaces the oldest mark.
+ * Marks for the polls of this thread that ibv_next_poll has ended, and for which the program has
+ * not called ibv_end_poll yet. There may be polls of several CQs; the ninth replaces the oldest
+ * mark.
  */
 #define ENDED_MAX 8
 
 static __thread struct {
 	const struct ibv_cq_ex *cqs[ENDED_MAX];
-	unsigned int n; /* marks so far */
+	unsigned int n; /* number of marks made so far */
 } ended;
 
 static void mark_ended(const struct ibv_cq_ex *cq)
@@ -152,9 +153,9 @@ void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 
 /*
  * Whether both functions are of one library: a function that this file finds in the program's
- * memory counts as librxe's only if librxe's poll_cq is of the same library. Not dladdr(): the
- * caller holds adapter.lock, and the holder of the dynamic linker's lock may wait for adapter.lock,
- * in a constructor that makes a verbs call.
+ * memory counts as librxe's only if librxe's poll_cq is of the same library. Does not use dladdr(),
+ * which takes the dynamic linker's lock: the caller holds adapter.lock, and the holder of that lock
+ * may wait for adapter.lock, in a constructor that makes a verbs call.
  */
 static bool same_library(void *a, void *b)
 {

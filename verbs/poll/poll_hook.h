@@ -2,10 +2,10 @@
 /*
  * Hooks of librxe's poll functions: a poll of an empty completion queue runs the engine.
  *
- * librxe's functions only read the ring. They are replaced in the public table of the context
- * (struct ibv_context, <infiniband/verbs.h>), through which every program calls, also if it loads
- * libibverbs by dlopen. The engine thread serves programs that call librxe in another way. For
- * uverbs/cmd_cq.c and other commands that name a CQ.
+ * librxe's functions only read the ring. The hooks replace them in the public table of the context
+ * (struct ibv_context, <infiniband/verbs.h>). Every program calls by that table, also if it loads
+ * libibverbs by dlopen. If a program calls librxe in another way, the engine thread runs the
+ * engine. For uverbs/cmd_cq.c and other commands that name a CQ.
  */
 #ifndef URXE_VERBS_POLL_POLL_HOOK_H
 #define URXE_VERBS_POLL_POLL_HOOK_H
@@ -34,8 +34,8 @@ void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle);
  * the ibv_cq at user_handle is this library's function, and file->poll_cq is librxe's.
  */
 bool poll_hook_is_installed(const struct uverbs_file *file, uint64_t user_handle);
-/* Call it when a later command names the CQ. By then the ibv_cq_ex of an extended CQ has its
- * functions: replaces start_poll, next_poll and end_poll there, once. */
+/* Call it when a command after CREATE_CQ names the CQ. By then librxe has set the functions in the
+ * ibv_cq_ex of an extended CQ: replaces start_poll, next_poll and end_poll there, once. */
 void poll_hook_install_ex(struct cq *cq);
 
 #endif

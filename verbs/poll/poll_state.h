@@ -31,7 +31,7 @@ enum poll_action { POLL_NOTHING, POLL_MASK, POLL_UNMASK };
 
 struct poll_step {
 	enum poll_state next;
-	/* On the interrupts of vNIC, inbox and direct uplink, after the change of the state. */
+	/* What to do with the interrupts of vNIC, inbox and direct uplink after the change. */
 	enum poll_action action;
 };
 

@@ -15,8 +15,9 @@
  */
 #define ROUNDS 8
 
-/* While the HCA executes all queue pairs, one in so many empty polls runs the engine, too. While
- * there is an HCA, one in so many polls that find completions looks at it. */
+/* While the HCA executes all queue pairs, each 16th empty poll runs the engine; the others only
+ * take the HCA's completions. While there is an HCA, each 16th poll that finds completions takes
+ * the HCA's completions. */
 #define HCA_LOOKS 16
 
 _Static_assert(POLL_DETECT_LOST_NS == POLL_GRANT_NS / 2, "see poll_detect.h");
@@ -46,7 +47,8 @@ static bool unmask_interrupts(void)
 
 	if (!adapter_running())
 		return false;
-	/* Without a daemon, frames that wait in the NIC would wake the thread for ever. */
+	/* Without a daemon the NIC's interrupt stays masked: frames that wait in the NIC's rings
+	 * would wake the engine thread again and again. */
 	waiting = adapter_connected() && vnic_driver_irq_unmask(adapter.nic);
 	if (adapter.inbox)
 		waiting |= vnic_inbox_irq_unmask(adapter.inbox);
@@ -85,7 +87,8 @@ bool polling_grant_is_long(void)
 
 static void set_grant(uint64_t now, uint64_t length)
 {
-	/* Most polls come here, so no full barrier: the engine thread may see the new end late. */
+	/* No full barrier, because most polls come here. It does no harm if the engine thread sees
+	 * the new end late. */
 	atomic_store_explicit(&polling->grant_ns, length, memory_order_relaxed);
 	atomic_store_explicit(&polling->grant_until, now + length, memory_order_relaxed);
 }
@@ -98,7 +101,7 @@ void polling_shorten_grant(uint64_t now)
 
 static void take_grant(uint64_t now)
 {
-	/* The event has no effect on a program that has the grant. */
+	/* In POLL_PROGRAM the event has no effect. */
 	if (polling->state != POLL_PROGRAM)
 		polling_event(POLL_EMPTY);
 	polling->grants++;
@@ -111,7 +114,8 @@ static void return_grant(void)
 	bool waiting = polling_event(POLL_PAUSE);
 
 	tx_send_ack(&adapter.tx);
-	/* An event that is due waits for this thread to release the lock. */
+	/* Stops when a completion event is due: this thread sends it only after it has released the
+	 * lock. */
 	for (unsigned int i = 0; i < ROUNDS && waiting && !adapter.due_events.n; i++) {
 		engine_run(clock_now());
 		waiting = polling_event(POLL_DRAINED);
@@ -159,28 +163,28 @@ void polling_found(uint64_t now)
 		look_at_hca(now);
 		now = clock_now();
 	}
-	/* If another thread has the lock, the grant ends by itself. */
+	/* Without the lock the program keeps the grant, which ends by itself. */
 	if (poll_detect_expected(&polling->detect) && adapter_trylock()) {
 		if (adapter.dev && polling->state == POLL_PROGRAM)
 			return_grant();
 		adapter_unlock();
 	}
-	/* The thread may have lost its processor during the poll, before the time away began. */
+	/* `now` may be too early: the thread may have lost its processor during the poll. */
 	if (poll_detect_doubted(&polling->detect))
 		now = clock_now();
 	poll_detect_begin(&polling->detect, now);
 }
 
-/* Whether the program waits for an event next: it arms a CQ, polls the CQ once more, and then
- * waits. */
+/* Whether the program probably waits for an event next: it has armed the CQ, and polls it once more
+ * before it sleeps. */
 static bool is_last_poll(const struct cq *cq)
 {
 	return cq && cq->armed;
 }
 
 /*
- * Whether this poll looks at the HCA only. Most do while the HCA executes all queue pairs, because
- * to look at the NIC, the inbox and the engine's deadlines takes longer.
+ * Whether this poll takes only the HCA's completions. Most polls do so while the HCA executes all
+ * queue pairs: a run of the engine, with NIC, inbox and deadlines, takes longer.
  */
 static bool looks_at_hca_only(void)
 {

@@ -21,8 +21,8 @@
 
 struct uverbs_file;
 
-/* Nanoseconds for which a poll of an empty CQ keeps the engine thread asleep. A long grant
- * (polling_grant_is_long) lasts for `look` of poll/engine_wake.h instead, which is no shorter. */
+/* Length of the poll grant, in ns, from the last poll of an empty CQ. A long grant
+ * (polling_grant_is_long) lasts for engine_thread.look instead (poll/engine_wake.h): 1 to 8 ms. */
 #define POLL_GRANT_NS 1000000u
 
 struct polling {
@@ -43,8 +43,8 @@ struct polling {
 	uint64_t heard_at;              /* when the adapter last received frames */
 	uint64_t busy_from;             /* the earliest time of the next busy poll (busy_poll.c) */
 	uint64_t pause;                 /* ns from the last busy poll to busy_from */
-	struct poll_detect detect;      /* does the program poll again soon? */
-	struct delayed_ack delayed_ack; /* may an ACK wait for the program's reply? */
+	struct poll_detect detect;      /* tells whether the program polls again soon */
+	struct delayed_ack delayed_ack; /* tells whether an ACK may wait for the program's reply */
 };
 
 /* The polls of the adapter. Under adapter.lock, except where the members say otherwise. */
@@ -60,8 +60,8 @@ bool polling_event(enum poll_event event);
 /*
  * Whether poll grants last until the engine thread's next look. True while the HCA executes all
  * queue pairs, and gets their receive requests at once: then packets of peers do not wait for the
- * engine. In an emulated machine a message takes longer than the usual grant, which would end for
- * each message.
+ * engine. In an emulated machine a message takes longer than the usual grant, so that each message
+ * would need a new grant.
  */
 bool polling_grant_is_long(void);
 /* Lets the poll grant end POLL_GRANT_NS after `now` at the latest. */

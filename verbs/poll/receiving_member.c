@@ -8,8 +8,8 @@
 
 #define NO_QPN UINT32_MAX
 
-/* Returns the destination QPN of a frame of the direct uplink. The socket's filter has passed the
- * frame, so it is RoCE. NO_QPN: it is shorter than its headers. */
+/* Returns the destination QPN of a frame that the direct uplink has received; NO_QPN: the frame is
+ * shorter than its headers. The frame is RoCE, because the socket's filter accepts nothing else. */
 static uint32_t read_dest_qpn(const struct urxe_frame *frame)
 {
 	const uint32_t tag = frame->len > 18 && frame->data[12] == 0x81 ? 4 : 0;
@@ -25,7 +25,7 @@ static uint32_t read_dest_qpn(const struct urxe_frame *frame)
 	       frame->data[bth + 7];
 }
 
-/* Looks up the QP once for consecutive frames with one destination, which are frequent. */
+/* Looks up the QP only once for consecutive frames to the same QPN, which are frequent. */
 void receiving_member_note(const struct urxe_frame *frames, uint32_t n, uint32_t member)
 {
 	uint32_t last = NO_QPN;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Notes for each QP by which member of the direct uplink (interface of a bond, or the only
- * interface) its last packet arrived, for `urxe show qp`. The peer or the network chooses the
- * member, so it may be another than that by which this process sends; or packets come by the
- * switch, and are not noted. engine_run.c calls this file for frames of the direct uplink.
- * Functions need adapter.lock.
+ * interface) its last packet arrived, for `urxe show qp`. The peer or the network chooses it, so it
+ * may be another member than that by which this process sends. Packets by the switch are not noted.
+ * engine_run.c calls this file for frames of the direct uplink. Functions need adapter.lock.
  */
 #ifndef URXE_VERBS_POLL_RECEIVING_MEMBER_H
 #define URXE_VERBS_POLL_RECEIVING_MEMBER_H

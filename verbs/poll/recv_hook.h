@@ -2,8 +2,8 @@
 /*
  * Replaces post_recv and post_srq_recv in the ibv_context of rdma-core's provider librxe, as
  * poll_hook.h does with the functions that poll. The provider's functions only write to the ring;
- * an HCA that executes the queue pair must get the requests at once. Called only while the device
- * has an HCA. Callers hold adapter.lock.
+ * the hooks also hand the requests to an HCA that executes the queue pair. Called only while the
+ * device has an HCA. Callers hold adapter.lock.
  */
 #ifndef URXE_VERBS_POLL_RECV_HOOK_H
 #define URXE_VERBS_POLL_RECV_HOOK_H

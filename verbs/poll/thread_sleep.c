@@ -20,17 +20,19 @@
 #define MS 1000000u
 
 /*
- * Interval of looks at channels that the thread does not watch, and for transmit buffers in case
- * that the device raises no interrupt for them.
+ * Interval, in ns, at which the thread tries to send events of channels that it does not watch, and
+ * checks for free transmit buffers in case that the device raises no interrupt for them.
  */
 #define STUCK (10 * MS)
-/* Interval of looks for receives that were posted to a QP in error, without a doorbell. */
+/* Interval, in ns, of checks for receive requests in rings of QPs in the error state: the program
+ * posts them without a doorbell. */
 #define FLUSH (100 * MS)
-/* Interval of looks whether the program has other threads, after the end of its main thread. */
+/* Interval, in ns, of checks whether the program still has threads, after the end of its main
+ * thread. */
 #define LAST_THREAD (20 * MS)
 
-/* The delays of wake-ups for looks at the grant may take at most one part in LOOK_COST of the time.
- */
+/* While a program polls without end, the thread wakes up to check the poll grant. The delays of
+ * these wake-ups may take at most 1/LOOK_COST of the time. LOOK_MAX: the longest interval, ns. */
 #define LOOK_COST 32
 #define LOOK_MAX  (8 * MS)
 
@@ -53,8 +55,8 @@ static bool is_full(const struct thread_sleep *sleep)
 	return sleep->n == THREAD_SLEEP_FDS;
 }
 
-/* Lists the descriptors that are to end the sleep. A descriptor of a daemon that has ended would
- * end each sleep, so it is not watched. */
+/* Lists the descriptors that are to end the sleep: none of a daemon that has ended, which would end
+ * each sleep at once. */
 static void watch_descriptors(struct thread_sleep *sleep)
 {
 	bool connected = adapter_connected();
@@ -100,7 +102,7 @@ static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 
 	if (adapter_polling.state == POLL_PROGRAM)
 		return adapter_polling.grant_until;
-	/* The engine's work that is due waits for transmit buffers. */
+	/* No frame waits, so work that is due already needs free transmit buffers of the NIC. */
 	if (at <= now && tx_deadline(&adapter.tx) == URXE_NEVER)
 		at = now + STUCK;
 	/* The program has polled since the last sleep, and probably polls again: with a longer
@@ -108,7 +110,7 @@ static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 	if (sleep->grants != adapter_polling.grants)
 		at = sooner(at, now + POLL_GRANT_NS);
 	sleep->grants = adapter_polling.grants;
-	/* More channels may wait than are watched, or the kernel has no memory for an event. */
+	/* Some channel with waiting events is not among the watched descriptors. */
 	if (sleep->unwatched)
 		at = sooner(at, now + STUCK);
 	if (!LIST_EMPTY(&adapter.flushing_qps))
@@ -141,9 +143,9 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 	return adapter_main_thread_ended ? sooner(at, now + LAST_THREAD) : at;
 }
 
-/* Whether the thread has to try again to get the direct uplink or to open the HCA, or to look at
- * the direct uplink. Checked also while a program polls without end and renews its grant: the
- * attempt must not wait for that. */
+/* Whether it is time to ask for the direct uplink again, to check its rings, or to open the HCA
+ * again. The thread also asks while a program polls without end, because these must not wait until
+ * the program's grant ends. */
 static bool is_time_to_retry(uint64_t now)
 {
 	return (adapter.uplink_retry_at && adapter.uplink_retry_at <= now) ||
@@ -151,9 +153,8 @@ static bool is_time_to_retry(uint64_t now)
 	       hca_retry_due(&adapter.hca.retry) <= now;
 }
 
-/* Sets the interval of looks at the grant back to POLL_GRANT_NS, and shortens a longer grant to
- * that, unless grants are long now (polling_grant_is_long): these keep the interval of the last
- * sleep. */
+/* Sets the interval at which the thread checks the grant back to POLL_GRANT_NS, and shortens a
+ * longer grant to that. Long grants (polling_grant_is_long) keep the interval of the last sleep. */
 static void begin_looks(uint64_t now)
 {
 	if (polling_grant_is_long())
@@ -170,7 +171,8 @@ void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle)
 	adapter_thread.wake_at = sleep->until;
 }
 
-/* Whether the program has closed the descriptor. */
+/* Whether poll(2) has found the descriptor closed. The program has done that, by a raw system call.
+ */
 static bool is_closed(const struct pollfd *pfd)
 {
 	return pfd->revents & POLLNVAL;
@@ -186,9 +188,9 @@ static void drain_eventfd(const struct pollfd *pfd)
 }
 
 /*
- * Whether ppoll(2) would return at once for ever, because the program has closed a descriptor. Not
- * if that is the connection to the daemon: the engine then takes the daemon for ended, and no
- * longer watches its descriptors.
+ * Whether each ppoll(2) would return at once, because the program has closed a descriptor. False if
+ * it has closed the connection to the daemon: then the daemon counts as ended, and its descriptors
+ * are not watched any more.
  */
 static bool watches_closed(const struct thread_sleep *sleep)
 {
@@ -220,8 +222,8 @@ static int sleep_unwatched(struct thread_sleep *sleep, uint64_t ns)
 	return (int)sleep->n;
 }
 
-/* Sleeps until `at`, until a descriptor is ready, or until a signal. Resets the descriptors of
- * interrupts. False: the time is over, and no descriptor is ready. */
+/* Sleeps until `at`, until a descriptor is ready, or until a signal. Resets the eventfds of
+ * wake-ups and interrupts. False: the time is over, and no descriptor is ready. */
 static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 {
 	uint64_t ns = at > now ? at - now : 0;
@@ -240,10 +242,10 @@ static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 }
 
 /*
- * Returns the time from one look at the grant to the next, in a program that polls without end: 1
- * ms, but up to 8 ms where a wake-up of the thread is slow, because the program's own processor
- * often pays for it. In an emulated machine looks each millisecond made a SEND 1.6 times slower.
- * `look`: that time so far; `late`: delay of the last wake-up.
+ * Returns the interval, in ns, at which the thread checks the grant of a program that polls without
+ * end: 1 ms, but up to 8 ms where the thread wakes up late, because such wake-ups often take time
+ * of the program's processor. In an emulated machine an interval of 1 ms made a SEND 1.6 times
+ * slower. `look`: the interval so far; `late`: delay of the last wake-up.
  */
 static uint64_t next_look(uint64_t look, uint64_t late)
 {
@@ -254,10 +256,10 @@ static uint64_t next_look(uint64_t look, uint64_t late)
 }
 
 /*
- * A program that polls renews its grant without end. The engine thread looks at the grant's end
- * without adapter.lock, for which it would compete with the program, and sleeps again. A thread
- * that gives back the grant meanwhile either finds the new `wake_at`, and wakes the engine thread,
- * or this function finds the grant gone.
+ * A program that polls renews its grant without end. The engine thread reads the grant's new end
+ * without adapter.lock, for which it would compete with the program, and sleeps until then. If
+ * another thread gives back the grant meanwhile, either that thread finds the new `wake_at` and
+ * wakes the engine thread, or this function finds the grant gone.
  */
 void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 {
@@ -268,8 +270,8 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 
 		now = clock_now();
 		at = adapter_polling.grant_until;
-		/* Channels that are not watched, stopped queue pairs, and a daemon that reads
-		 * again raise no event. */
+		/* The thread must run again to check what ends no sleep: channels that are not
+		 * watched, stopped queue pairs, a socket to the daemon that has room again. */
 		if (at <= now || sleep->unwatched || adapter.reconnecting || adapter.hca.stopped ||
 		    adapter.uplink_qpns_late || is_time_to_retry(now))
 			break;
@@ -292,8 +294,8 @@ void thread_sleep_shorten(void)
 {
 	uint64_t at = engine_deadline();
 
-	/* `at` is 0 if the engine's work that is due waits for transmit buffers, hence for the
-	 * interrupt. */
+	/* 0: the engine's work is due already, and waits for transmit buffers: their interrupt
+	 * wakes the thread. */
 	if (at && at < adapter_thread.wake_at)
 		engine_wake();
 	else if (!LIST_EMPTY(&adapter.flushing_qps) && adapter_thread.wake_at > clock_now() + FLUSH)

@@ -8,14 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The largest number of full event channels (objects/comp_channel.h) that the thread watches. */
+/* Most event channels with a full socket (objects/comp_channel.h) that the thread watches. */
 #define THREAD_SLEEP_CHANNELS 8
 #define THREAD_SLEEP_FDS      (8 + THREAD_SLEEP_CHANNELS)
 
 struct thread_sleep {
 	struct pollfd fds[THREAD_SLEEP_FDS];
 	nfds_t n;        /* number of fds in use */
-	bool unwatched;  /* events wait at an event channel that is not among fds */
+	bool unwatched;  /* events wait at a channel whose socket is not among fds */
 	uint64_t until;  /* the planned end of the sleep, clock_now() */
 	uint32_t grants; /* polling.grants at the last sleep */
 	/* What the thread found after the last sleep: */
