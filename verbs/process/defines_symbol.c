@@ -12,21 +12,21 @@
  * chains. */
 struct gnu_hash {
 	uint32_t n_buckets;
-	uint32_t first_symbol; /* the first one with an entry in the chains */
+	uint32_t first_symbol; /* index of the first symbol with an entry in the chains */
 	uint32_t bloom_words;
 	uint32_t bloom_shift;
 	ElfW(Addr) bloom[];
 };
 
 struct symbol_table {
-	const struct gnu_hash *hash; /* NULL: the file has none */
+	const struct gnu_hash *hash; /* NULL: the file has no such section */
 	const ElfW(Sym) * symbols;
 	const char *names;
 };
 
-/* Returns the address in the entry `tag` of the file's dynamic section; NULL: no such entry. These
- * addresses are absolute, because the dynamic linker relocates them, unless the section is
- * read-only (ld -z rodynamic). */
+/* Returns the address in the entry `tag` of the file's dynamic section; NULL: no such entry. The
+ * dynamic linker has made these addresses absolute, unless the section is read-only (ld -z
+ * rodynamic). */
 NOT_INSTRUMENTED static const void *find_section(const struct dl_find_object *file,
 						 ElfW(Sxword) tag)
 {
@@ -49,8 +49,9 @@ NOT_INSTRUMENTED static uint32_t hash_of(const char *name)
 	return hash;
 }
 
-/* Whether the table has a definition of the name. An undefined symbol does not count, even with a
- * value: that is the PLT entry of a program that takes the address of a library's function. */
+/* Whether the table has a definition of the name. An undefined symbol does not count, even if it
+ * has a value: a program that takes the address of a library's function stores its PLT entry there.
+ */
 NOT_INSTRUMENTED static bool has_definition(const struct symbol_table *table, const char *name)
 {
 	const struct gnu_hash *hash = table->hash;

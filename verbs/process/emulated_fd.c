@@ -9,7 +9,7 @@
 
 #define CHUNK_BITS 10
 #define CHUNK_SIZE (1u << CHUNK_BITS)
-#define CHUNKS     4096u /* 4 Mi descriptors; Linux's fs.nr_open is 1 Mi by default */
+#define CHUNKS     4096u /* for 4 Mi descriptors; the default of Linux' fs.nr_open is 1 Mi */
 
 typedef _Atomic(struct fd_object *) slot_t;
 
@@ -69,8 +69,8 @@ static void drop_reference(struct fd_object *object)
 	cancellation_restore(cancel);
 }
 
-/* Puts the object into the slot, with the caller's reference to it. An old entry means that a raw
- * system call has closed the descriptor. */
+/* Puts the object into the slot, which takes over the caller's reference. Drops the reference of an
+ * old entry, whose descriptor the program has closed by a raw system call. */
 static void set_slot(slot_t *slot, struct fd_object *object)
 {
 	struct fd_object *old;
@@ -150,14 +150,15 @@ void fd_duplicated(int old_fd, int new_fd)
 	fd_remove(new_fd);
 	if (!object || !fd_is_owner())
 		return;
-	/* If the table is full, the duplicate is an ordinary descriptor without commands. */
+	/* If the table has no slot, the duplicate is an ordinary descriptor: commands by it fail.
+	 */
 	slot = make_slot(new_fd);
 	generation = atomic_load(&object->generation);
 	if (!slot || fd_find(old_fd) != object || !add_reference(object))
 		return;
 	set_slot(slot, object);
-	/* If old_fd was closed before the reference, the object may have been reused for another
-	 * device. */
+	/* If another thread closed old_fd before add_reference(), the object may belong to another
+	 * device now. */
 	if (atomic_load(&object->generation) != generation)
 		fd_remove(new_fd);
 }

@@ -15,7 +15,7 @@ enum fd_kind { FD_UVERBS, FD_CHANNEL, FD_RDMACM };
  */
 struct fd_object {
 	enum fd_kind kind;
-	/* Descriptors that refer to it. Once this is 0, only fd_install adds one. */
+	/* Number of descriptors that refer to it. Only fd_install raises it from 0. */
 	atomic_uint fds;
 	/* Grows each time that fd_install adds the first descriptor. */
 	atomic_uint generation;
@@ -28,7 +28,7 @@ extern atomic_uint fd_emulated __attribute__((visibility("hidden"))); /* descrip
 /* The object of fd; NULL: fd is not in the table. Takes no lock; any thread. */
 struct fd_object *fd_find(int fd);
 
-/* Whether the table has any descriptor: the fast check of each interposed call. */
+/* Whether the table has any descriptor. Each interposed call makes this fast check first. */
 static inline bool fd_any(void)
 {
 	return __builtin_expect(atomic_load_explicit(&fd_emulated, memory_order_relaxed) != 0, 0);
@@ -51,8 +51,8 @@ int fd_install(int fd, struct fd_object *object);
 void fd_remove(int fd);
 /* Does fd_remove for the descriptors first to last. */
 void fd_remove_range(unsigned int first, unsigned int last);
-/* Call it when new_fd has become a duplicate of old_fd: gives new_fd the object of old_fd. Gives
- * none if another thread has closed old_fd meanwhile, or without memory. */
+/* Call it when new_fd has become a duplicate of old_fd: adds new_fd to the table, with the object
+ * of old_fd. Not if another thread has closed old_fd meanwhile, or memory is lacking. */
 void fd_duplicated(int old_fd, int new_fd);
 
 /*

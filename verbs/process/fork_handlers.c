@@ -12,11 +12,11 @@
 #define SETS 4
 
 static _Atomic(const struct fork_handlers *) users[FORK_USERS];
-/* Number of sets that were wanted; at most SETS - 1 of them are installed before the first
- * opening. */
+/* Number of sets of handlers that the library has wanted to install. Only the first SETS - 1 of
+ * them are installed before the program first opens a device or rdma_cm. */
 static atomic_uint wanted;
-/* The number of the set that acts, from 1. Until the first opening it is 0, and the handlers write
- * nothing: page faults would make each fork 0.06 ms longer. */
+/* The number of the set that acts, from 1; 0: none before the first opening. Until then the
+ * handlers write to no memory: the page faults after fork would make each fork 0.06 ms longer. */
 static atomic_uint acting;
 
 static void before_fork(unsigned int set)
@@ -52,7 +52,7 @@ static void in_child(unsigned int set)
 	}
 }
 
-/* Each set has functions of its own, because handlers have no argument that would tell the set. */
+/* Defines the functions of one set. Handlers of fork get no argument, so each set needs its own. */
 #define SET_FUNCTIONS(set)                  \
 	static void before_fork_##set(void) \
 	{                                   \
@@ -99,8 +99,8 @@ void fork_handlers_install(void)
 	pthread_once(&once, want_set);
 }
 
-/* No further set after the first opening: the set that acts does not change any more, because the
- * program may have installed its own handlers behind it. */
+/* Installs no further set after the first opening. A later set could not act: the program may have
+ * installed handlers of its own before it. */
 NOT_INSTRUMENTED void fork_handlers_follow_allocator(void)
 {
 	if (wanted && !acting)

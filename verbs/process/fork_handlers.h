@@ -15,15 +15,16 @@
 #ifndef URXE_VERBS_PROCESS_FORK_HANDLERS_H
 #define URXE_VERBS_PROCESS_FORK_HANDLERS_H
 
-/* What fork() calls. It may call `in_parent` and `in_child` without `before`, if another thread
- * enables the handlers meanwhile. */
+/* Functions that fork() calls. If another thread enables the handlers during a fork, fork() calls
+ * `in_parent` and `in_child` without `before`. */
 struct fork_handlers {
 	void (*before)(void);
 	void (*in_parent)(void);
 	void (*in_child)(void);
 };
 
-/* In the order of the calls after the fork; before it the order is the opposite. */
+/* The users of the handlers, in the order of their calls after the fork. Before the fork the order
+ * is the opposite. */
 enum fork_user { FORK_ADAPTER, FORK_RDMACM, FORK_USERS };
 
 /* Call it before the program installs handlers: installs this library's, if it has installed none.

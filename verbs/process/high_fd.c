@@ -10,11 +10,11 @@
 #include "process/emulated_fd.h"
 #include "process/libc_real.h"
 
-/* Above the numbers of select(2). A higher floor would make the kernel's table of descriptors
- * larger than programs need it. */
+/* The library's lowest number: above those of select(2). A higher number would make the kernel's
+ * table of descriptors larger than needed. */
 #define FLOOR 1024u
-/* If the limit of descriptors is lower, the library's numbers are the highest ROOM below the limit,
- * but at most half of all. */
+/* If RLIMIT_NOFILE is below FLOOR + ROOM, the library's numbers are the highest ROOM ones below the
+ * limit, but at most half of all numbers. */
 #define ROOM 128u
 
 static unsigned int lowest_number(void)

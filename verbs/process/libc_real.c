@@ -14,7 +14,7 @@ NOT_INSTRUMENTED void *real_resolve(enum real_function function)
 {
 	void *f = dlsym(RTLD_NEXT, names[function]);
 
-	/* Only a libc without this function gets here, and no program calls it. */
+	/* libc lacks the function. No program calls it then, because it could not be linked. */
 	if (!f) {
 		fprintf(stderr, "urxe: this libc has no %s\n", names[function]);
 		abort();

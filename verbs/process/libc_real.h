@@ -77,8 +77,8 @@
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
 		      void *library);
 
-/* For functions that run within __register_atfork: ThreadSanitizer's runtime calls
- * __register_atfork while the runtime starts, when instrumented code crashes. */
+/* For functions that run within __register_atfork: ThreadSanitizer's runtime calls it during its
+ * own start, when code instrumented for ThreadSanitizer would crash. */
 #define NOT_INSTRUMENTED __attribute__((no_sanitize("thread")))
 
 #define REAL_ENUM(name) REAL_##name,

@@ -39,7 +39,7 @@ void log_write(const char *format, ...)
 		n = (int)sizeof(line) - 2;
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, (size_t)n) < 0) {
-		/* No place is left for this message. */
+		/* An error here cannot be reported. */
 	}
 	cancellation_restore(cancel);
 	errno = saved;

@@ -20,8 +20,8 @@ static atomic_int state;
 static char run_dir[PATH_MAX];
 static atomic_bool has_other_name;
 
-/* Whether the device has the other name, VNIC_UVERBS_OTHER: the run directory has a node for its
- * own device only. */
+/* Whether the device's node has the other name, VNIC_UVERBS_OTHER. The run directory has at most
+ * one of the two nodes. */
 static bool find_other_name(void)
 {
 	char path[PATH_MAX];
@@ -34,8 +34,8 @@ static bool find_other_name(void)
 	return found;
 }
 
-/* Reads URXE_DIR, and returns ACTIVE, or INERT if the variable names no run directory. Copies the
- * value, because a program may change its environment. If two threads copy, both copy the same
+/* Copies the value of URXE_DIR, because the program may change its environment. Returns ACTIVE;
+ * INERT if URXE_DIR names no run directory. Two threads may do so at once: they copy the same
  * value. */
 static int read_run_dir(void)
 {

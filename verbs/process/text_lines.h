@@ -2,8 +2,8 @@
 /*
  * Reads a text of /proc or of the run directory line by line, without malloc: the caller may be in
  * a mapping call of the program's allocator, with the allocator's locks held. Between
- * text_lines_open and text_lines_close the thread has cancellation disabled: the calls that need
- * the text, as shmdt(), are no cancellation points, and the descriptor must not stay open.
+ * text_lines_open and text_lines_close cancellation is disabled: the calls of libc that need the
+ * text, such as shmdt(), are no cancellation points, and the descriptor must not stay open.
  */
 #ifndef URXE_VERBS_PROCESS_TEXT_LINES_H
 #define URXE_VERBS_PROCESS_TEXT_LINES_H
@@ -12,9 +12,10 @@
 #include <stddef.h>
 
 struct text_lines {
-	int fd;         /* -1: the file could not be opened; the text is empty */
-	int cancel;     /* for cancellation_restore */
-	size_t at, end; /* bytes[at] to bytes[end - 1] are read from the file, but not used yet */
+	int fd;     /* -1: the file could not be opened; the text is empty */
+	int cancel; /* for cancellation_restore */
+	size_t at,
+		end; /* bytes[at] to bytes[end - 1] were read from the file and not returned yet */
 	char bytes[1024];
 };
 

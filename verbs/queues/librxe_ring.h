@@ -2,8 +2,8 @@
 /*
  * The rings that librxe maps (rdma/rdma_user_rxe.h), in the context's memfd.
  *
- * The application can write to all of a ring at any time. So size and mask are kept outside the
- * ring, and its indices are masked.
+ * The application can write to all of a ring at any time. So this library keeps size and mask
+ * outside the ring, and masks the indices that it reads there.
  */
 #ifndef URXE_VERBS_QUEUES_LIBRXE_RING_H
 #define URXE_VERBS_QUEUES_LIBRXE_RING_H
@@ -18,7 +18,7 @@
 
 struct queue {
 	struct rxe_queue_buf *buf; /* this library's mapping of the ring; NULL: no ring */
-	uint64_t offset;           /* of the ring in the memfd, in bytes */
+	uint64_t offset;           /* offset of the ring in the memfd, in bytes */
 	uint32_t mask;             /* number of slots, a power of two, minus 1 */
 	uint32_t shift;            /* log2 of an element's bytes */
 };
@@ -42,8 +42,8 @@ static inline uint32_t queue_capacity(const struct queue *queue)
 	return queue->mask;
 }
 
-/* Offset and size of the ring in the memfd, for the response to the program: librxe maps the ring
- * by them. No ring: both 0. */
+/* Offset and size of the ring in the memfd, for the response to a command: librxe maps the ring by
+ * them. No ring: both 0. */
 struct mminfo queue_mminfo(const struct queue *queue);
 
 static inline void *queue_element(const struct queue *queue, uint32_t index)
@@ -71,13 +71,13 @@ static inline void queue_set_consumer(struct queue *queue, uint32_t index)
 	__atomic_store_n(&queue->buf->consumer_index, index & queue->mask, __ATOMIC_RELEASE);
 }
 
-/* A send or receive queue: its ring, and the position of its entries relative to the engine's
- * numbers of the requests. */
+/* A send or receive queue: its ring, and how far the engine has taken the ring's entries. The
+ * engine numbers the requests of a queue in the order in which they were posted to it. */
 struct work_queue {
 	struct queue ring;
 	uint32_t cursor;   /* index, not masked, of the next entry to post to the engine */
 	uint32_t base;     /* index of an entry = base + the engine's number of the request */
-	uint32_t released; /* index, not masked, up to which slots were released to the application
+	uint32_t released; /* index, not masked, of the first slot that the application may not use
 			    */
 };
 
@@ -87,9 +87,9 @@ static inline uint32_t work_queue_posted(const struct work_queue *wq)
 	return (queue_producer(&wq->ring) - wq->cursor) & wq->ring.mask;
 }
 
-/* Releases the slots of retired requests, which the engine needs no more, to the application.
- * `retired`: the engine's count of them. If none is newly retired, does not touch the ring: with
- * many queues it is in no cache. */
+/* Releases to the application the slots of retired requests, which the engine no longer needs.
+ * `retired`: how many requests the engine has retired so far. Does not touch the ring if that has
+ * not grown: with many queues, a ring is in no cache. */
 static inline void work_queue_release(struct work_queue *wq, uint32_t retired)
 {
 	uint32_t index = wq->base + retired;
@@ -102,14 +102,14 @@ static inline void work_queue_release(struct work_queue *wq, uint32_t retired)
 
 /*
  * Replaces the ring by a new one in the same space, and destroys the old ring. All entries must
- * have been posted. Requests that the engine has not retired (`retired`: its count) occupy the
- * first slots of the new ring.
+ * have been posted to the engine. Requests that it has not retired occupy the first slots of the
+ * new ring. `retired`: how many requests the engine has retired so far.
  */
 void work_queue_move(struct work_queue *wq, const struct queue *ring, uint32_t retired,
 		     struct ring_space *space);
 
-/* Drops all entries of the ring, after the QP was reset or refused them. `retired`: the engine's
- * count of retired requests. The engine has no request outstanding. */
+/* Drops all entries of the ring, after the QP was reset or refused them. The engine has no request
+ * of the queue. `retired`: how many requests the engine has retired so far. */
 void work_queue_drop(struct work_queue *wq, uint32_t retired);
 
 #endif

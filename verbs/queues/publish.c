@@ -6,9 +6,9 @@
 #include "queues/verbs_qp.h"
 
 /*
- * Publishes rings before completions: a program that sees a completion may post at once. Publishes
- * completions before asynchronous events: a program that gets an event polls for the completions
- * before it.
+ * Releases ring slots before it publishes completions: a program that sees a completion may post at
+ * once. Publishes completions before it sends asynchronous events: a program that gets an event
+ * polls for the completions that precede it.
  */
 void adapter_publish(void)
 {

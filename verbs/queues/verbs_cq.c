@@ -51,8 +51,8 @@ bool cq_add(void *ctx, const struct urxe_wc *wc)
 	return true;
 }
 
-/* Whether the CQ has an entry, or with `solicited` a solicited one, that came after the latest
- * event. An HCA does not tell which entries are solicited. */
+/* Whether the CQ has an unpolled entry, or with `solicited` a solicited one, that came after the
+ * latest event. With an HCA any entry counts: an HCA does not tell which ones are solicited. */
 static bool has_unnotified(const struct cq *cq, bool solicited)
 {
 	const bool selects = solicited && !urxe_offload_hca_cq(cq->cq);
@@ -61,7 +61,8 @@ static bool has_unnotified(const struct cq *cq, bool solicited)
 	return newest > cq->n_notified && cq->n_completions - newest < cq_count(cq);
 }
 
-/* Leaves the event to cq_publish: a thread that the event wakes must find the completion. */
+/* Has cq_publish send the event after it has made the completion visible: the thread that the event
+ * wakes must find the completion. */
 static void make_event_due(struct cq *cq)
 {
 	cq->armed = false;
@@ -103,7 +104,7 @@ void cq_publish(struct cq *cq)
 	cq->comp_events++;
 }
 
-/* The CQ may have been destroyed with its context. */
+/* Looks the CQ up, because it may have been destroyed with its context. */
 void cq_event_lost(const struct comp_channel *channel, uint64_t user_handle)
 {
 	struct uverbs_file *file;

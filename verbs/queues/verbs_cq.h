@@ -19,15 +19,16 @@ struct cq {
 	struct queue ring;
 	uint32_t producer;            /* entries written so far; cq_publish copies it to the ring */
 	struct comp_channel *channel; /* NULL: the CQ has no channel */
-	uint64_t n_completions; /* entries written; after a restoration, all that may be unread */
-	uint64_t n_solicited;   /* that number after the newest solicited entry, or error */
-	uint64_t n_notified;    /* that number at the latest completion event */
+	uint64_t n_completions; /* entries written so far; a restored CQ begins with the ring's
+				   capacity, as if it were full of unpolled entries */
+	uint64_t n_solicited;   /* n_completions after the newest solicited completion or error */
+	uint64_t n_notified;    /* n_completions at the latest completion event */
 	uint32_t comp_events;  /* completion events sent to the channel so far, without lost ones */
 	uint32_t async_events; /* asynchronous events about the CQ so far */
-	bool armed;            /* the application has requested an event, which has not come yet */
+	bool armed;            /* the application has requested an event, and none is due yet */
 	bool event_due;        /* cq_publish has to send the event */
 	bool dirty;            /* the CQ is in adapter.dirty_cqs */
-	bool ex_known;         /* poll_hook.c has examined start_poll of the ibv_cq_ex */
+	bool ex_known;         /* poll_hook_install_ex() has examined the ibv_cq_ex */
 	TAILQ_ENTRY(cq) dirty_link;
 };
 
@@ -48,8 +49,8 @@ void cq_arm(struct cq *cq, bool solicited);
 /* Makes new completions visible to the application, and sends the event if it is due. The CQ must
  * be in adapter.dirty_cqs, and leaves that list. */
 void cq_publish(struct cq *cq);
-/* Call it if comp_channel_send() has lost a due event of the CQ with this channel and user handle:
- * the CQ counts one event less. */
+/* Call it if comp_channel_send() has lost a due event, for lack of memory, of the CQ with this
+ * channel and user handle. The CQ counts one event less. */
 void cq_event_lost(const struct comp_channel *channel, uint64_t user_handle);
 /* The number of completions that the application has not polled, visible or not. */
 uint32_t cq_count(const struct cq *cq);

@@ -22,8 +22,8 @@ enum urxe_qp_state qp_state(const struct qp *qp)
 	return attr.state;
 }
 
-/* Posts a request that will complete with `status`: the program learns of a malformed request by an
- * error completion, as with the Linux driver. 0 or a negative errno value. */
+/* Posts, in place of a malformed request, one that completes with the error `status`, as the Linux
+ * driver does. 0 or a negative errno value. */
 static int post_malformed(struct qp *qp, uint64_t wr_id, enum urxe_wc_status status)
 {
 	log_debug("qp %u: malformed send request", qp->qpn);
@@ -57,7 +57,7 @@ static int post_next_send(struct qp *qp)
 
 bool qp_read_posted(const struct qp *qp, uint32_t *at, struct send_request *request)
 {
-	/* The cursor is ahead if the doorbell of another thread has posted the requests before it.
+	/* The cursor is past *at if another thread's doorbell has posted these requests meanwhile.
 	 */
 	if ((int32_t)(*at - qp->sq.cursor) < 0)
 		*at = qp->sq.cursor;
@@ -80,8 +80,8 @@ int qp_doorbell(struct qp *qp)
 		qp->sq.cursor++;
 	}
 	/*
-	 * The queue is full only if the program has written a wrong index to the ring. The rest is
-	 * posted with the next doorbell.
+	 * -ENOMEM: the engine's queue is full, because the program has written a wrong index to the
+	 * ring. The next doorbell posts the remaining requests.
 	 */
 	if (rc == -ENOMEM)
 		return 0;
@@ -107,8 +107,8 @@ void qp_failed(struct qp *qp)
 /*
  * Has qp_publish release the ring slots of requests that ended without a completion. A program
  * whose ring is full of unsignaled requests rings no doorbell (ibv_wr_complete() fails with
- * ENOSPC), so the slots must be released without one. The release happens once for each burst of
- * received frames, whatever the number of requests, and replaces that at the next doorbell.
+ * ENOSPC), so the slots must be released without one. qp_publish runs once for each burst of
+ * received frames, whatever the number of requests.
  */
 void qp_send_retired(void *qp_ctx)
 {
@@ -135,8 +135,8 @@ void qp_completed(const struct urxe_wc *wc)
 		log_info("qp %#x: a request ended in status %u", wc->qpn, wc->status);
 }
 
-/* Releases slots of the SRQ's ring: a message consumes its receive request, even if the request
- * never completes. */
+/* Releases the slots of retired requests of the SRQ's ring. A message retires its receive request
+ * even if the request never completes. */
 static void publish_srq(const struct qp *qp)
 {
 	struct recv_queue *recv = &qp->srq->recv;

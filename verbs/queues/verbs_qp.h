@@ -29,7 +29,7 @@ struct qp {
 	TAILQ_ENTRY(qp) dirty_link;
 	uint32_t qpn;
 	bool dirty;        /* the QP is in adapter.dirty_qps */
-	bool sends_posted; /* posted sends whose ring slots were not released yet */
+	bool sends_posted; /* some ring slots of posted sends may not be released yet */
 	bool received;     /* receives have completed since the last qp_publish */
 	bool failed;       /* the QP may have gone to the error state since the last qp_publish */
 
@@ -42,14 +42,15 @@ struct qp {
 
 	struct pd *pd;
 	struct cq *recv_cq;
-	struct remote_qp *remote; /* the connection that the daemon knows; NULL: none, or UD */
+	struct remote_qp
+		*remote; /* the remote QP that the daemon knows; NULL: not connected, or UD */
 	/* The record of the QPN in adapter.added_qps. NULL: no HCA backs the device, the daemon has
 	 * refused the QPN, or memory was short. */
 	struct added_qp *added;
 	uint32_t async_events; /* asynchronous events about the QP so far */
 	bool by_hca; /* the HCA shall execute the connection; set before the transition to RTR */
-	/* The daemon does not know the QPN that the HCA has chosen: only the HCA can execute the
-	 * QP. */
+	/* The HCA has chosen the QPN, and the daemon has not accepted it: only the HCA can execute
+	 * the QP. */
 	bool number_unknown;
 	uint8_t way_reason; /* enum way_reason of hca/way.h */
 	/* 1 + the number of the direct uplink's socket (one for each interface) that received the
@@ -71,9 +72,9 @@ _Static_assert(offsetof(struct qp, sq) == URXE_CACHE_LINE &&
  * ring leaves requests for the next doorbell. -EINVAL: nothing may be posted in the QP's state (IBA
  * 10.3.1), and the requests are dropped. With adapter.lock, as all functions below. */
 int qp_doorbell(struct qp *qp);
-/* Reads a request that qp_doorbell has not posted yet into *request: that at index *at of the ring,
- * or, if another thread has posted it meanwhile, the first that is left. Sets *at to the next
- * index. False: no request is left. */
+/* Reads into *request the request at index *at of the ring, which qp_doorbell has not posted yet.
+ * If another thread has posted it meanwhile, reads the first unposted one. Sets *at to the next
+ * index. False: no unposted request is left. */
 bool qp_read_posted(const struct qp *qp, uint32_t *at, struct send_request *request);
 /* Notes a completion of the queue pair wc->qp_ctx, for qp_publish. */
 void qp_completed(const struct urxe_wc *wc);

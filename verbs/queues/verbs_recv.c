@@ -4,10 +4,10 @@
 #include "queues/wqe.h"
 
 /*
- * Takes the place of a receive request with too many segments. No region has the key 0, so a
- * message that writes to the buffer ends in a local error, as with RESPST_ERR_MALFORMED_WQE of
- * Linux' rdma_rxe. A message without payload writes nothing, and succeeds; a datagram always writes
- * its GRH.
+ * Takes the place of the segments of a receive request that has too many. No region has the key 0,
+ * so a message that writes to the buffer ends in a local error, as with RESPST_ERR_MALFORMED_WQE of
+ * Linux' rdma_rxe. A message without payload writes nothing, and succeeds, except a datagram, which
+ * writes its GRH.
  */
 static const struct urxe_seg bad_segment = {.addr = 0, .length = UINT32_MAX, .lkey = 0};
 

@@ -13,8 +13,8 @@ struct recv_queue {
 	struct work_queue wq;
 	struct urxe_rq *rq; /* the engine's receive queue; NULL: the QP uses an SRQ */
 	uint32_t max_sge;
-	/* recv_queue_refill runs. A call from within it returns at once: a flushed request makes
-	 * the engine ask for the next one. */
+	/* recv_queue_refill runs, and a nested call returns at once. The engine makes such calls
+	 * (urxe_ops.refill) when a request that it gets is flushed. */
 	bool refilling;
 };
 

@@ -13,7 +13,7 @@ struct srq {
 	struct pd *pd;
 	struct recv_queue recv;
 	uint32_t async_events;
-	uint32_t limit_changes; /* requests that set the limit, refused ones too */
+	uint32_t limit_changes; /* number of attempts to set the limit, also failed ones */
 };
 
 void srq_destroy(struct object *object);

@@ -15,8 +15,8 @@ _Static_assert(sizeof(struct rxe_sge) == sizeof(struct urxe_seg) &&
 
 #define SEND_FLAGS (URXE_SEND_FENCE | URXE_SEND_SIGNALED | URXE_SEND_SOLICITED | URXE_SEND_INLINE)
 
-/* Copies from the ring, and keeps the compiler from reading the ring a second time instead of the
- * copy. */
+/* Copies from the ring. The compiler must not read the ring again in place of the copy, because the
+ * program may have changed the ring meanwhile. */
 static void copy_once(void *to, const void *from, size_t size)
 {
 	memcpy(to, from, size);
@@ -104,8 +104,8 @@ static int read_target(struct send_request *request, const struct rxe_send_wr *w
 	}
 }
 
-/* Clears the segments of local operations: librxe keeps what the program has left there, and Linux'
- * rxe does not look at it. */
+/* Removes the segments and inline data of local operations, which have none. librxe leaves old
+ * values there, which Linux' rxe ignores. */
 static void drop_data_of_local(struct rxe_send_wqe *wqe)
 {
 	if (wqe->wr.opcode != URXE_WR_BIND_MW && wqe->wr.opcode != URXE_WR_LOCAL_INV)

@@ -15,7 +15,7 @@
 struct send_request {
 	struct urxe_send_wr wr; /* segs, and path of UD, point into this structure */
 	struct urxe_path path;
-	uint32_t ah; /* UD: the handle of the address handle to use; 0: use `path`, which is set */
+	uint32_t ah; /* UD: handle of the address handle; 0: wr.path points to `path` */
 	struct urxe_seg segs[URXE_MAX_SGE];
 };
 
@@ -31,8 +31,9 @@ struct wqe_limits {
 	uint32_t max_inline;
 };
 
-/* Read the request at an element of the ring. Inline data stays in the ring: the engine copies it
- * once, and any value is valid. 0, or -EINVAL: it is malformed; wr.wr_id is set in any case. */
+/* Read the request at an element of the ring. Inline data stays in the ring, where the program may
+ * still change it: the engine copies it once. 0; -EINVAL: the request is malformed. wr.wr_id is set
+ * in any case. */
 int wqe_read_send(struct send_request *request, const struct rxe_send_wqe *wqe,
 		  const struct wqe_limits *limits);
 int wqe_read_recv(struct recv_request *request, const struct rxe_recv_wqe *wqe, uint32_t max_sge);

@@ -9,8 +9,8 @@
 #include "process/log.h"
 #include "requests/daemon_requests.h"
 
-/* Adds the record to adapter.added_qps. False, without effect: a new daemon, which does not know
- * the queue pair, has replaced the old one, so the caller tells the new one. */
+/* Adds the record to adapter.added_qps. False, without effect: since the daemon was told the QPN, a
+ * new daemon has replaced it, so the caller must tell the new one. */
 static bool add_if_known(struct added_qp *added)
 {
 	bool known;
@@ -66,7 +66,7 @@ void added_qp_flush(void)
 	if (LIST_EMPTY(&adapter.released_added_qps))
 		return;
 	while ((added = next_released())) {
-		/* After a failure, the daemon has ended, and knows nothing any more. */
+		/* Ignores the result: it fails only if the daemon has ended, and forgotten all. */
 		adapter_add_qpn(added, false);
 		free(added);
 	}

@@ -37,9 +37,12 @@ static struct vnic_driver *borrow_nic(uint32_t *forks)
 	return nic;
 }
 
-/* Ends borrow_nic(). `rc`: the result of the request. True: the daemon has ended before it
- * answered, so ask_daemon() repeats the request to the next one. False in a child that a signal
- * handler has forked during the request: the child has another adapter, or none. */
+/*
+ * Ends the use of the NIC that borrow_nic() began. `rc`: the result of the request. True: the
+ * daemon has ended before it answered, so ask_daemon() repeats the request to the next one. False
+ * in a child that a signal handler has forked during the request: the child has another adapter, or
+ * none.
+ */
 static bool return_nic(uint32_t forks, int rc)
 {
 	bool again = rc == -ECONNRESET || rc == -EPIPE;
@@ -47,7 +50,7 @@ static bool return_nic(uint32_t forks, int rc)
 	adapter_lock();
 	if (forks == adapter_forks) {
 		adapter.nic_users--;
-		/* The engine thread may not have noticed the daemon's end. */
+		/* The daemon has ended, and the engine thread has not noticed it yet. */
 		if (again && adapter_connected())
 			adapter_disconnected();
 	}
@@ -203,7 +206,7 @@ static int ask_unregister(struct vnic_driver *nic, void *question)
 {
 	struct remote_qp *remote = question;
 
-	/* Only an earlier daemon knew the remote QP. */
+	/* Nothing to do: the daemon that knew the remote QP has ended. */
 	if (remote->daemon != adapter.daemons)
 		return 0;
 	return vnic_driver_unregister(nic, remote->local_qpn, remote->dgid, remote->qpn);
@@ -226,7 +229,7 @@ static int ask_remove_qpn(struct vnic_driver *nic, void *question)
 {
 	const struct added_qp *added = question;
 
-	/* Only an earlier daemon knew the queue pair. */
+	/* Nothing to do if the daemon that knew the queue pair has ended. */
 	return added->daemon == adapter.daemons ? vnic_driver_remove_qpn(nic, added->qpn) : 0;
 }
 
@@ -235,7 +238,8 @@ int adapter_add_qpn(struct added_qp *added, bool exists)
 	return ask_daemon(exists ? ask_add_qpn : ask_remove_qpn, added);
 }
 
-/* Time between two questions while the daemon does not know the answer, and their number: 5 s. */
+/* Time in ns between two questions while the daemon does not know the answer, and their maximal
+ * number: 5 s in total. */
 #define QUERY_PAUSE_NS 20000000
 #define QUERIES        250
 
@@ -258,7 +262,8 @@ int adapter_query_qpn(const uint8_t dgid[16], uint32_t qpn)
 	const int cancel = cancellation_disable();
 	int rc;
 
-	/* Both ends of a connection must choose alike, so "unknown" is no answer. */
+	/* Asks again after -EBUSY (not known yet): both ends of a connection must make the same
+	 * choice between HCA and engine. */
 	for (int i = 0; (rc = ask_daemon(ask_query_qpn, &question)) == -EBUSY && i < QUERIES; i++)
 		nanosleep(&pause, NULL);
 	cancellation_restore(cancel);
@@ -269,8 +274,8 @@ void adapter_await_daemon(void)
 {
 	static const uint8_t nowhere[16];
 
-	/* The daemon reads messages in their order, so its answer to this one shows that it has
-	 * read all. */
+	/* The daemon reads messages in their order, so its answer to this question shows that it
+	 * has read all earlier messages. */
 	adapter_query_qpn(nowhere, 0);
 }
 
@@ -299,7 +304,7 @@ void adapter_apply_multicast(void)
 	adapter_unlock();
 }
 
-/* A queue pair of this host, and the MAC of its device. */
+/* A peer: a queue pair on this host, and the MAC of its device. */
 struct peer_question {
 	const uint8_t *mac;
 	uint32_t qpn;
@@ -355,8 +360,8 @@ void adapter_request_inbox(const uint8_t mac[6], uint32_t qpn)
 	struct peer_question peer = {mac, qpn};
 	int rc = wants_introduction(&peer) ? ask_daemon(ask_introduction, &peer) : 0;
 
-	/* Not worth a line: the daemon does not know a peer with a MAC of its own, because it is
-	 * most often on another host. */
+	/* Does not log -ENOENT for another MAC than this host's: most such peers are on other
+	 * hosts. */
 	if (rc && rc != -EIO && (rc != -ENOENT || !memcmp(mac, adapter.welcome.mac, 6)))
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
 }

@@ -2,8 +2,8 @@
 /*
  * Requests of the process to the daemon: next hops, QPNs, remote QPs, inboxes of peers. All
  * functions block until the daemon has answered; if it ends, they wait for the next daemon and ask
- * it. The adapter is open, and adapter.lock must not be held. Functions with a result return 0 or a
- * negative errno value; -EIO: the device is dead.
+ * that one. The adapter must be open, and adapter.lock must not be held. Functions with a result
+ * return 0 or a negative errno value; -EIO: the device is dead.
  */
 #ifndef URXE_VERBS_REQUESTS_DAEMON_REQUESTS_H
 #define URXE_VERBS_REQUESTS_DAEMON_REQUESTS_H
@@ -25,12 +25,13 @@ int adapter_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct 
  * process.
  */
 int adapter_lease_qpns(void);
-/* `connected`: tells the daemon that a QP is connected to a remote QP, and sets remote->daemon.
- * Else tells the daemon remote->daemon that the connection has ended; a later daemon gets no
- * request. */
+/* `connected`: tells the daemon that a QP is connected to the remote QP, and sets remote->daemon.
+ * Else tells the daemon that the connection has ended; if the daemon is not remote->daemon any
+ * more, has no effect. */
 int adapter_register_remote_qp(struct remote_qp *remote, bool connected);
 /* `exists`: tells the daemon that the process has a QP with added->qpn, and sets added->daemon.
- * Else tells the daemon added->daemon that the QP is gone; a later daemon gets no request. */
+ * Else tells the daemon that the QP is gone; if the daemon is not added->daemon any more, has no
+ * effect. */
 int adapter_add_qpn(struct added_qp *added, bool exists);
 /*
  * Asks whether the remote queue pair is one of this host that can be reached without the HCA. 0: it
@@ -38,8 +39,8 @@ int adapter_add_qpn(struct added_qp *added, bool exists);
  * know the peer's user, asks again for up to 5 s.
  */
 int adapter_query_qpn(const uint8_t dgid[16], uint32_t qpn);
-/* Returns when the daemon, or the next one if it ends meanwhile, has read all that this thread has
- * sent, or when the device is dead. */
+/* Returns when the daemon has read all messages that this thread has sent. If the daemon ends
+ * meanwhile, waits for the next one. Returns also if the device is dead. */
 void adapter_await_daemon(void);
 /* Tells the daemon whether this process receives multicast frames, if adapter_update_multicast has
  * changed that. Returns when the daemon has applied it. */

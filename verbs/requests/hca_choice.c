@@ -7,8 +7,8 @@
 #include "process/settings.h"
 #include "requests/daemon_requests.h"
 
-/* Whether the HCA has the source GID and the path MTU of the connection. False: *reason says why
- * the HCA cannot execute it. With the lock. */
+/* Whether the HCA has the source GID and the path MTU of the connection. If not, sets *reason. With
+ * adapter.lock. */
 static bool is_possible(const struct urxe_qp_attr *attr, enum way_reason *reason)
 {
 	bool possible;

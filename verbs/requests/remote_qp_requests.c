@@ -10,8 +10,8 @@
 #include "process/log.h"
 #include "requests/daemon_requests.h"
 
-/* Adds the record to adapter.remote_qps. False, without effect: a new daemon, which does not know
- * the remote QP, has replaced the old one, so the caller registers it with the new one. */
+/* Adds the record to adapter.remote_qps. False, without effect: since the registration a new daemon
+ * has replaced the old one, so the caller must register the remote QP with the new one. */
 static bool add_if_known(struct remote_qp *remote)
 {
 	bool known;
@@ -65,7 +65,7 @@ void remote_qp_flush(void)
 	struct remote_qp *remote;
 
 	while ((remote = next_released())) {
-		/* After a failure, the daemon has ended, and its registrations with it. */
+		/* Ignores the result: it fails only if the daemon has ended, and forgotten all. */
 		adapter_register_remote_qp(remote, false);
 		free(remote);
 	}

@@ -22,13 +22,13 @@
 #include "thread_state.h"
 
 /*
- * Number of times that this process looks whether a peer's copy has ended, before it looks up the
- * copying thread in /proc: about as long as a short copy.
+ * Number of checks whether a peer's copy has ended, before this process looks up the copying thread
+ * in /proc. All checks together take about as long as a short copy.
  */
 #define SPINS 1000
 /*
- * CPU seconds that a thread may spend while its mark (published.copying) stays: after that, the
- * mark counts as wrong. A copy of URXE_COPY_MAX bytes takes less than a tenth.
+ * If a peer's thread spends this CPU time, in seconds, while its mark of a copy (published.copying)
+ * stays, the mark counts as false. A copy of URXE_COPY_MAX bytes takes less than a tenth of it.
  */
 #define STALE_COPY_S 1
 
@@ -50,7 +50,8 @@ static bool packets_only(void)
 	return transport && !strcmp(transport, "packet");
 }
 
-/* Whether /proc shows this PID namespace, so that PIDs and TIDs of peers name their files there. */
+/* Whether /proc shows the PID namespace of this process. Only then are the PIDs and TIDs that peers
+ * publish names of files there. */
 static bool proc_is_ours(void)
 {
 	char target[16];
@@ -89,7 +90,8 @@ struct urxe_copy_table *peers_publish(struct peers *peers, void *published, uint
 	if (packets_only() || !identify_self(peers))
 		return NULL;
 	p->token = peers->token;
-	/* So peers refuse references of an earlier process with the same QPNs. */
+	/* The generation of payload references begins at a random number, so that peers refuse old
+	 * references of an earlier process with the same QPNs. */
 	p->table.references = (uint32_t)peers->token;
 	p->token_at = (uintptr_t)&peers->token;
 	p->remote_pieces = (uintptr_t)peers->remote_pieces;
@@ -135,8 +137,8 @@ void peers_count_poll(struct peers *peers)
 
 /* --- Suspension of all copies. */
 
-/* Lets all copies fail. The store is sequentially consistent, so that the next copies fail before a
- * handler of SIGBUS replaces a page of the memory by a system call. */
+/* Makes all copies fail. The store is sequentially consistent: all copies fail that begin before
+ * the caller, a handler of SIGBUS, replaces a lost page of the memory by a system call. */
 void peers_shut(struct peers *peers)
 {
 	struct published *p = peers->published;
@@ -156,10 +158,10 @@ void peers_reopen(struct peers *peers)
 /* --- Peers. */
 
 /*
- * Makes the pieces of the peer's copy in progress invalid addresses: a thread that has not made its
- * system call yet then copies nothing. Two bytes suffice, and the kernel cannot read another valid
- * address meanwhile: bit 63 is set in no user address of x86-64, bit 55 in none of arm64. False:
- * the kernel refused to write to the peer's memory.
+ * Overwrites the addresses in the peer's array of remote pieces by invalid ones: a thread of the
+ * peer that has not made its system call yet then copies nothing. Writes two bytes of each address,
+ * 0x8080, so that no mix of old and new bytes is a valid address: bit 63 is set in no user address
+ * of x86-64, bit 55 in none of arm64. False: the kernel refused to write to the peer's memory.
  */
 static bool invalidate_pieces(const struct peer *peer)
 {
@@ -195,9 +197,9 @@ static bool reads_token(int32_t tid, const struct published *p, uint64_t token)
 	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == sizeof(found) && found == token;
 }
 
-/* Sets peer->pid, process and start by the peer's published values, and checks these. False: they
- * are wrong, /proc does not show the process, or the kernel refuses access to its memory. By wrong
- * values the peer could make this process overwrite its own memory, or that of a third process. */
+/* Sets peer->pid, process and start to the peer's published values, and checks them. False: they
+ * are wrong, /proc does not show the process, or the kernel refuses access to its memory. Wrong
+ * values could make this process overwrite its own memory, or that of a third process. */
 static bool verify_identity(struct peer *peer)
 {
 	const struct published *p = peer->published;
@@ -286,14 +288,14 @@ static void exclude_peer(struct peer *peer)
 }
 
 /* Whether the thread of the awaited copy still copies, or may begin to. If the thread has spent
- * STALE_COPY_S of CPU time since the first such look, excludes the peer from copies, and returns
- * false. */
+ * STALE_COPY_S of CPU time since the first call for this copy, excludes the peer from copies, and
+ * returns false. */
 static bool is_copying(struct peer *peer)
 {
 	/*
-	 * Invalidates the addresses before it looks at the thread: a thread that is stopped then
-	 * copies nothing later. If the peer's engine thread has ended, its TID may be another
-	 * process's by now, in whose memory this process must not write.
+	 * Invalidates the addresses before it reads the thread's state: a thread that is stopped
+	 * afterwards copies nothing later. Not if the peer's engine thread has ended: its TID may
+	 * be another process's by now, to whose memory this process must not write.
 	 */
 	bool invalid = owner_of(peer) == peer->thread && invalidate_pieces(peer);
 	uint64_t ticks;
@@ -313,7 +315,7 @@ static bool is_copying(struct peer *peer)
 	return false;
 }
 
-/* Looks once at the awaited copy. True: there is none, it has ended, or the peer was excluded. */
+/* Checks the awaited copy once. True: there is none, it has ended, or the peer was excluded. */
 static bool check_awaited_copy(struct peer *peer)
 {
 	if (peer->awaited && copying_here(peer) == peer->awaited && is_copying(peer))
@@ -322,8 +324,8 @@ static bool check_awaited_copy(struct peer *peer)
 	return true;
 }
 
-/* Looks up to SPINS times whether the awaited copy has ended, and then once at the copying thread.
- * A longer copy stays awaited; peers_settled looks again. */
+/* Checks up to SPINS times whether the awaited copy has ended, and then once the state of its
+ * thread. A longer copy stays awaited; peers_settled checks again. */
 static void await_short_copy(struct peer *peer)
 {
 	for (int i = 0; i < SPINS && copying_here(peer) == peer->awaited; i++)
@@ -335,8 +337,8 @@ static void await_short_copy(struct peer *peer)
 
 static void await_copy_of(struct peer *peer)
 {
-	/* No copy by this process itself is in progress: such a copy would hold the lock that the
-	 * caller holds. */
+	/* A peer that is this process makes no copy now: the copying thread would hold the lock
+	 * that the caller holds. An excluded peer may copy no more. */
 	if (peer->own || peer->excluded)
 		return;
 	peer->awaited = copying_here(peer);
@@ -347,10 +349,10 @@ static void await_copy_of(struct peer *peer)
 }
 
 /*
- * Notes, for peers_settled, each copy of a peer that is in progress and may use the withdrawn
- * rights; waits briefly for its end. The caller has incremented the epoch, sequentially
- * consistently. So a peer that marks its copy later finds the new epoch, and copies nothing
- * (copy_pieces of peer_copy.c).
+ * Waits briefly for the end of each copy of a peer that may use the withdrawn rights, and notes
+ * longer copies for peers_settled. The caller has incremented the epoch by a sequentially
+ * consistent store. So a peer that marks its copy afterwards finds the new epoch, and copies
+ * nothing (copy_pieces of peer_copy.c).
  */
 void peers_rights_withdrawn(void *ctx)
 {
@@ -379,14 +381,16 @@ bool peers_settled(struct peers *peers)
 	return all;
 }
 
-/* Withdraws the rights of all keys from peers, and ends the references to payloads. */
+/* Withdraws from all peers the right to copy by any key, and makes all payload references invalid.
+ */
 static void refuse_copies(struct peers *peers)
 {
 	struct peer *peer;
 
 	LIST_FOREACH(peer, &peers->list, link)
 	atomic_store(&peers->published->reached[peer->process], 0);
-	/* The engine repeats messages with references as packets with payload. */
+	/* Invalidates references that are under way: the engine repeats their messages in packets
+	 * with payload. */
 	__atomic_fetch_add(&peers->published->table.references, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&peers->published->table.state.epoch, 1, __ATOMIC_SEQ_CST);
 	peers_rights_withdrawn(peers);
@@ -408,7 +412,8 @@ bool peers_refusing(const struct peers *peers)
 	return atomic_load_explicit(&peers->refuses, memory_order_relaxed);
 }
 
-/* A peer that still copies stays known until its copy has ended. */
+/* A peer whose copy is still awaited stays in the list until that copy has ended (peers_settled).
+ */
 void peer_close(struct peer *peer)
 {
 	if (peer->of->published) {
@@ -444,7 +449,7 @@ void peers_done(struct peers *peers)
 void peers_fork_child(struct peers *peers)
 {
 	thread = 0;
-	/* The published memory is the parent's. */
+	/* The child must not use the published memory, which is the parent's. */
 	peers->published = NULL;
 	peers->owner = NULL;
 	free_closed_peers(peers);

@@ -27,28 +27,30 @@ struct published;
 
 /* Callbacks of the owner of the engine; each gets the ctx of peers_init. */
 struct peers_ops {
-	/* The peer with that QPN of the device with that MAC; NULL: none that may be reached now.
-	 */
+	/* Returns the peer with that QPN of the device with that MAC; NULL: there is none, or it
+	 * may not be reached now. */
 	struct peer *(*find)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	/* Called before system calls that may take long, so that the owner can release the lock
 	 * word of a peer's inbox first. NULL is allowed. */
 	void (*before_call)(void *ctx);
-	/* Called when process `pid` has announced a copy in this process's memory and made none: it
-	 * may copy no more. NULL is allowed. */
+	/* Called when this process excludes the peer `pid` from copies: the peer has marked a copy
+	 * to or from this process, and made none. NULL is allowed. */
 	void (*excluded)(void *ctx, int32_t pid);
-	/* Whether this process has leased the block of QPNs (VNIC_BLOCK). NULL: it has only one. */
+	/* Whether this process has leased the block of QPNs (VNIC_BLOCK). NULL: it has one block
+	 * only. */
 	bool (*has_block)(void *ctx, uint32_t block);
 };
 
-/* Arguments of process_vm_readv and process_vm_writev for a copy, but for the remote addresses. */
+/* Arguments of process_vm_readv and process_vm_writev for a copy, without the remote addresses
+ * (peers.remote_pieces). */
 struct peer_pieces {
 	struct iovec local[URXE_COPY_EXTENTS + URXE_COPY_PARTS];
 	uint32_t n_local, n_remote;        /* n_remote: of peers.remote_pieces */
 	uint64_t lengths[URXE_COPY_PARTS]; /* bytes of each part (WRITE or READ) of the copy */
 };
 
-/* This process, and its peers. All 0 before peers_init; the members are peer.c's and
- * peer_copy.c's. */
+/* This process, and its peers. All 0 before peers_init. Only peer.c and peer_copy.c use the
+ * members. */
 struct peers {
 	const struct peers_ops *ops;
 	void *ctx;
@@ -58,12 +60,12 @@ struct peers {
 	/* The futex word in the published memory that holds the engine thread's TID; NULL: this
 	 * process has no published memory. */
 	uint32_t *owner;
-	uint64_t token; /* these four: this process's, as in struct published */
+	uint64_t token; /* this process's values of struct published: this and the next three */
 	uint64_t pid_namespace;
 	int32_t pid;
 	uint32_t process;
 	uint32_t copies;     /* number of copies by this process so far */
-	struct peer *target; /* the peer of the next copy: that of the last peers_copy_ops.table */
+	struct peer *target; /* the peer of the next copy, which peers_copy_ops.table has found */
 	bool unsettled;      /* this process awaits the end of a copy of some peer */
 	struct peer_pieces pieces;
 	/*
@@ -71,8 +73,8 @@ struct peers {
 	 * with invalid addresses.
 	 */
 	struct iovec remote_pieces[URXE_COPY_EXTENTS];
-	/* Room for a list of addresses in a peer's memory: of its remote_pieces, to overwrite them,
-	 * or of a referenced payload, to copy it. */
+	/* Addresses in a peer's memory for one system call: of the peer's remote_pieces, to
+	 * overwrite them, or of a referenced payload, to copy it. */
 	struct iovec pieces_of_peer[URXE_COPY_EXTENTS];
 	/* The robust futex list of the engine thread, by which the kernel marks the thread's end
 	 * (peers_publish_thread). */
@@ -86,23 +88,23 @@ extern const struct urxe_copy_ops peers_copy_ops;
 /* Sets ops and ctx. Before all other functions. */
 void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx);
 /*
- * Fills the published memory, VNIC_INBOX_PUBLISHED_SIZE bytes of zeros; `process` is this process's
- * number (VNIC_BLOCK). Returns the table in which the engine publishes its rights to peers
- * (urxe_dev_attr.copy_table). NULL if this process takes part in no copies: URXE_TRANSPORT is
+ * Fills the published memory, which has VNIC_INBOX_PUBLISHED_SIZE bytes, all 0. `process`: this
+ * process's number (VNIC_BLOCK). Returns the table in which the engine publishes its rights to
+ * peers (urxe_dev_attr.copy_table). NULL if this process takes part in no copies: URXE_TRANSPORT is
  * "packet", or the kernel does not tell what peers must know (/proc, getrandom(2)).
  */
 struct urxe_copy_table *peers_publish(struct peers *peers, void *published, uint32_t process);
-/* The number of the process that has published this memory; may be wrong, but is in range. */
+/* The number that the peer has published in its memory: below VNIC_BLOCKS, but perhaps false. */
 uint32_t peer_published_process(const void *published);
 /* Call it before the published memory is unmapped: from then on this process makes and permits no
  * copies. Frees closed peers. */
 void peers_done(struct peers *peers);
 /*
  * From now on all messages of this process go in packets, those that it sends and those that it
- * gets. The program is about to handle its page faults itself (userfaultfd). A copy from or to its
- * memory would wait for that handler, with the lock of the copying process's engine held. There is
- * no way back until the process ends. The engine's owner then takes the lock, calls peers_refuse,
- * and waits for peers_settled.
+ * gets. For a program that is about to handle its page faults itself (userfaultfd): a copy from or
+ * to its memory would wait for that handler, with the lock of the copying process's engine held.
+ * Cannot be undone. The engine's owner then takes the lock, calls peers_refuse, and waits for
+ * peers_settled.
  */
 void peers_begin_refusal(struct peers *peers);
 /* After peers_begin_refusal: withdraws the right to copy from all peers. */
@@ -110,8 +112,8 @@ void peers_refuse(struct peers *peers);
 /* Whether peers_begin_refusal was called. */
 bool peers_refusing(const struct peers *peers);
 /*
- * The engine thread calls this function at its start. From then on, until the thread ends, peers
- * may copy. At the thread's end the kernel marks that end in the published memory (peer_has_ended),
+ * The engine thread calls this function at its start: it publishes the thread's TID. Peers may copy
+ * only until the thread ends. The kernel marks that end in the published memory (peer_has_ended),
  * also if this process takes part in no copies.
  */
 void peers_publish_thread(struct peers *peers);
@@ -119,10 +121,10 @@ void peers_publish_thread(struct peers *peers);
  * counter that the thread polls (samehost/peer_poll.h). */
 void peers_count_poll(struct peers *peers);
 /*
- * From peers_shut to peers_reopen, every copy to or from the memory of this process fails, by
- * whichever process. For a device process: while its NIC is not active, the machine is paused or
- * the hypervisor logs written pages, and when a lost page is about to be replaced by zeros. The
- * handler of SIGBUS calls peers_shut in the last case.
+ * From peers_shut to peers_reopen, every copy to or from the memory of this process fails,
+ * whichever process makes it. For a device process: while its NIC is not active, the machine is
+ * paused or the hypervisor logs written pages. Also before its handler of SIGBUS replaces a lost
+ * page by zeros; the handler calls peers_shut itself.
  */
 void peers_shut(struct peers *peers);
 void peers_reopen(struct peers *peers);
@@ -131,8 +133,8 @@ void peers_reopen(struct peers *peers);
 void peers_fork_child(struct peers *peers);
 
 /*
- * Creates the peer that owns the outbox's inbox, reached by a QPN of `block` (VNIC_BLOCK); the
- * peer closes the outbox. NULL: no memory, and the outbox stays open.
+ * Creates the peer that owns the inbox behind `outbox`; `block`: VNIC_BLOCK of one of its QPNs.
+ * peer_close() will close the outbox. NULL: no memory, and the outbox stays the caller's.
  */
 struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t block);
 /* Withdraws the peer's rights to copy; frees it and closes its outbox, at once or when its copy in

@@ -14,8 +14,8 @@
 #include "peer_private.h"
 
 /*
- * Whether other processors see stores in the order in which this one makes them. If not, the kernel
- * copies the pieces of one call in no order that a program could rely on.
+ * Whether other processors see stores in the order in which a processor makes them. If not, a
+ * program may see the pieces of one system call arrive in any order.
  */
 #if defined(__x86_64__)
 #define STORES_STAY_IN_ORDER true
@@ -122,8 +122,9 @@ static uint32_t parts_of(const struct peer_pieces *pieces, uint32_t n, ssize_t b
 }
 
 /*
- * Copies the listed pieces, if the peer's rights are still those that the engine has read
- * (job->state). Returns the number of bytes; 0 or less: none were copied, or they do not count.
+ * Copies the listed pieces, if the rights that the peer has published are still those that the
+ * engine has read (job->state). Returns the number of bytes; 0 or less: none were copied, or they
+ * do not count.
  *
  * The mark (`copying`) and the checks are sequentially consistent, as are the steps of a peer that
  * withdraws rights (peers_rights_withdrawn). So either this process sees the new epoch, or the peer
@@ -192,12 +193,12 @@ static uint32_t copy_with_peer(void *ctx, const struct urxe_copy_job *job)
 	struct peer *peer = peers->target;
 	uint32_t whole;
 
-	before_call(peers); /* a copy takes up to some ms */
+	before_call(peers); /* a copy may take some ms */
 	if (job->write && !STORES_STAY_IN_ORDER)
 		whole = write_in_order(peers, job);
 	else
 		whole = copy_at_once(peers, job);
-	/* The copy does not count if the peer has ended: its TID may have become another process's.
+	/* The copy does not count if the peer has ended: its TID may be another process's by now.
 	 */
 	return owner_of(peer) == peer->thread ? whole : 0;
 }
@@ -240,7 +241,8 @@ bool peer_pulls(const struct peer *peer)
 	       !is_shut(shuts_of(peer->of->published)) && !is_shut(shuts_of(peer->published));
 }
 
-/* Whether the reference is still valid: the sender's engine has not given the memory back. */
+/* Whether the reference is still valid: the sender lives, and has not changed its generation, which
+ * would permit its program to use the memory for something else. */
 static bool is_valid(const struct peer *peer, const struct urxe_reference *reference)
 {
 	return owner_of(peer) == peer->thread &&
@@ -276,7 +278,8 @@ static uint32_t list_pieces(const struct urxe_reference *reference, struct iovec
 static bool copy_payload(const struct peer *peer, const struct urxe_reference *reference,
 			 const struct urxe_extent *to, uint32_t n)
 {
-	/* Not on the stack, which may be small. No copy is under way that uses these lists. */
+	/* The lists are in struct peers, because the stack may be small. No copy that uses them is
+	 * in progress. */
 	struct iovec *local = peer->of->pieces.local, *remote = peer->of->pieces_of_peer;
 	uint32_t n_remote = list_pieces(reference, remote);
 

@@ -5,22 +5,24 @@
 #define MS 1000000u
 
 /*
- * Two looks at the counter within this time show whether the peer polls now. A busy poll without
- * frames lasts as long.
+ * Two reads of the peer's counter within this time, ns, show whether the peer busy-polls now: a
+ * busy poll without frames lasts as long.
  */
 #define SOON (50 * US)
 /*
- * For this time after a change of the counter, the peer counts as polling: a poll with frames takes
- * time.
+ * For this time, ns, after a change of the counter the peer counts as busy-polling: its thread
+ * counts only between bursts of frames, which take time.
  */
 #define FRESH (50 * US)
-/* If the counter grew by more than this between two looks, the peer busy-polled without frames. */
+/* If the counter grew by more than this between two reads, the peer has busy-polled without frames.
+ */
 #define IDLE 100
-/* Looks that find no poll, before a wake-up. A wake-up costs as much as some of them. */
+/* Number of reads in a row that find no busy poll, before this process wakes the peer. */
 #define VAIN 16
 /*
- * Pause between wake-ups, because a thread that got no processor of its own will most likely get
- * none the next time. A thread that was awake for LASTING had a processor.
+ * Pause between two wake-ups of a peer, ns; it doubles after each useless wake-up: a thread that
+ * got no processor will most likely get none the next time. A thread that busy-polled for LASTING
+ * had one.
  */
 #define PAUSE_MIN (250 * US)
 #define PAUSE_MAX (128 * MS)
@@ -31,7 +33,8 @@ bool peer_poll_look(struct peer_poll *poll, uint32_t polls, uint64_t now)
 	bool soon = now - poll->looked_at < SOON;
 	bool awake;
 
-	/* The peer's thread had a processor for long, or polled without frames. */
+	/* The last wake-up was useful: the peer's thread had a processor for long, or busy-polled
+	 * without frames. */
 	if (poll->awake_since &&
 	    (now - poll->awake_since > LASTING || (!soon && polls - poll->polls > IDLE)))
 		poll->pause = 0;

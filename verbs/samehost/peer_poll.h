@@ -13,9 +13,10 @@
 
 struct peer_poll {
 	uint32_t polls;     /* the peer's counter at the last look */
-	uint32_t in_vain;   /* looks in a row, each soon after the last, that found no busy poll */
+	uint32_t in_vain;   /* reads in a row, each within 50 us of the last, without a busy poll */
 	uint64_t looked_at; /* when this process last looked at the counter */
-	uint64_t awake_since; /* the first of the looks that found the peer awake; 0: none did */
+	uint64_t awake_since; /* since when each read has found a busy poll; 0: the last found none
+			       */
 	uint64_t moved_at;    /* when two looks in a row last found different counters; 0: never */
 	uint64_t woken_at;    /* when this process last woke the peer */
 	uint64_t pause;       /* least time from woken_at to the next wake-up */

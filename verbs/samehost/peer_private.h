@@ -21,19 +21,20 @@ struct peer {
 	struct peers *of;
 	const struct published *published;
 	struct vnic_outbox *outbox;
-	uint32_t process; /* its number; 0: not verified yet */
+	uint32_t process; /* its number (VNIC_BLOCK); 0: not verified yet */
 	bool own;         /* the peer is this process */
-	bool closed;      /* freed when its copy has ended */
-	bool excluded;    /* from copies: its thread marked a copy, and made none */
+	bool closed;      /* peer_close was called: freed when its awaited copy has ended */
+	bool excluded;    /* it may copy no more: its thread has marked a copy, and made none */
 	/* Whether the kernel permits access to the memory of the process. */
 	enum access access;
-	/* The process that find_access has found: */
+	/* The identity of the peer's process, as find_access has read it: */
 	int32_t pid;
-	int32_t thread; /* its engine thread */
-	uint64_t start; /* of the process */
+	int32_t thread; /* TID of its engine thread */
+	uint64_t start; /* its start time (process_started_at) */
 	struct peer_poll poll;
-	uint64_t awaited;   /* its copy in progress, which may use withdrawn rights; 0: none */
-	uint64_t cpu_ticks; /* CPU time of the copying thread when it was first known; 0: unknown */
+	uint64_t awaited; /* its copy in progress, by withdrawn rights (published.copying); 0: none
+			   */
+	uint64_t cpu_ticks; /* first known CPU time of the thread of that copy; 0: not known yet */
 	LIST_ENTRY(peer) link;
 };
 
@@ -62,14 +63,15 @@ static inline bool is_shut(uint32_t shuts)
 	return shuts & 1;
 }
 
-/* TID of the engine thread, and FUTEX_OWNER_DIED when it has ended; 0: it does not run yet. */
+/* TID of the peer's engine thread, with FUTEX_OWNER_DIED once it has ended; 0: it does not run yet.
+ */
 static inline int32_t owner_of(const struct peer *peer)
 {
 	return (int32_t)__atomic_load_n(&peer->published->table.state.owner, __ATOMIC_ACQUIRE);
 }
 
-/* Whether the peer can interrupt copies of this process, so that this process may copy to and from
- * the peer's memory (published.reached). */
+/* Whether the peer has shown that it can write to this process's memory, and so can interrupt its
+ * copies (published.reached). Only then may this process copy to and from the peer's memory. */
 static inline bool is_reached_by(const struct peer *peer)
 {
 	return atomic_load(&peer->published->reached[peer->of->process]) == peer->of->token;

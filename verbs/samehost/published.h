@@ -23,23 +23,21 @@ struct published {
 	uint64_t pid_namespace; /* inode number of the namespace of pid */
 	int32_t pid;
 	uint32_t process; /* number of the process: VNIC_BLOCK of its first block of QPNs */
-	/*
-	 * Number of polls by the engine thread while it busy-polls: a changing number shows peers
-	 * that the thread polls.
-	 */
+	/* Number of looks for frames by the engine thread in busy polls. Peers see by its change
+	 * that the thread busy-polls. */
 	uint32_t polls;
 	/* The copy that a thread of the process makes now: COPYING_*; 0: none. */
 	_Alignas(64) _Atomic uint64_t copying;
 	/*
-	 * Odd: no copy to or from this process counts now. A copy counts only if the number is
-	 * even, and the same before and after. Each copy reads it, so it is not in the line of
-	 * `polls`, which changes all the time.
+	 * Odd: no copy to or from this process counts now (peers_shut). A copy counts only if this
+	 * number is even, and the same before and after the copy. Each copy reads it, so it is not
+	 * in the cache line of `polls`, which often changes.
 	 */
 	_Alignas(64) uint32_t shuts;
 	/*
 	 * Tokens of the processes whose memory this process has read and written, by their numbers
-	 * (VNIC_BLOCK). Only they may copy to and from this process: it has to be able to
-	 * interrupt their copies.
+	 * (VNIC_BLOCK). Only those processes may copy to and from this one, because this process
+	 * can interrupt their copies.
 	 */
 	_Atomic uint64_t reached[VNIC_BLOCKS];
 	/*

@@ -13,11 +13,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Times in ticks. */
+/* A part of /proc/PID/task/TID/stat (proc(5)). Times in clock ticks. */
 struct task_stat {
 	char state;
 	uint64_t user, system; /* CPU time */
-	uint64_t start;        /* since the system started */
+	uint64_t start;        /* start time, after the boot */
 };
 
 /* Returns the number of bytes read; -1: an error. */
@@ -85,23 +85,23 @@ bool process_started_at(int32_t pid, uint64_t *start)
 	return true;
 }
 
-/* Whether the thread sleeps elsewhere than in a system call that copies between processes. False:
- * it does not, or /proc does not tell. */
+/* Whether the thread sleeps, and not in a system call that copies between processes. False: not, or
+ * /proc does not tell. */
 static bool is_elsewhere(int32_t pid, int32_t tid)
 {
 	char path[48], text[256];
 	long number;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
-	/* "running", or the number of the system call, or -1 if it is in none. */
+	/* The text is "running", or begins with the number of the system call; -1: in none. */
 	if (!read_text(path, text, sizeof(text)) || sscanf(text, "%ld", &number) != 1)
 		return false;
 	return number != SYS_process_vm_writev && number != SYS_process_vm_readv;
 }
 
 /*
- * Whether a sleep within a system call can end in __refrigerator: before Linux 6.1, a page fault in
- * a file on NFS could do so. After the freeze such a thread continues its system call.
+ * Whether a thread can be in __refrigerator within a system call: before Linux 6.1, a page fault in
+ * a file on NFS could sleep there. After the freeze such a thread continues its system call.
  */
 static bool freezes_within_calls(void)
 {
@@ -132,8 +132,8 @@ static bool is_frozen(int32_t pid, int32_t tid)
 }
 
 /*
- * Whether the thread is no thread of the process, or has given back its memory, which it does when
- * it ends. Asks the kernel without /proc and without a descriptor: both may be missing.
+ * Whether the process has no such thread, or the thread has ended so far that it has given back its
+ * memory. Asks the kernel without /proc and without a descriptor: both may be missing.
  */
 static bool has_ended(int32_t pid, int32_t tid)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The environment variables of this copy of the library: URXE_*, or URXE_OUTER_* in
+ * Environment variables by their names without prefix. The prefix is URXE_, but URXE_OUTER_ in
  * liburxe-outer.so, which a nested `urxe run` preloads beside liburxe.so. For all parts that read
  * the environment.
  */

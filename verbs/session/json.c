@@ -40,7 +40,7 @@ static void append_quoted(struct json_text *j, const char *text)
 	append_text(j, "\"", 1);
 }
 
-/* Writes the comma and the key before a value. */
+/* Writes what precedes a value: a comma, unless it is the first, and the key, if any. */
 static void begin_value(struct json_text *j, const char *key)
 {
 	char last = j->len ? j->text[j->len - 1] : '{';

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The block of the QPN, as an index of leases.by_qpn. A QPN from the program or a peer may have
- * more than 24 bits. */
+/* The block of the QPN, as an index of leases.by_qpn. In range for any value: a QPN from the
+ * program or a peer may have more than 24 bits. */
 static uint32_t block_of(uint32_t qpn)
 {
 	return (qpn & 0xffffff) >> VNIC_LEASE_SHIFT;
@@ -15,8 +15,8 @@ static uint32_t block_of(uint32_t qpn)
 
 #define BLOCKS (1u << (24 - VNIC_LEASE_SHIFT))
 
-/* If the block had QPs with numbers that an HCA has chosen, moves them into `block`, which is
- * leased now: they keep their numbers. */
+/* If QPs have numbers in this block that an HCA has chosen, moves them into `block`, which the
+ * process has leased now. They keep their numbers. */
 static void replace_foreign(struct leases *leases, struct lease_block *block)
 {
 	struct lease_block *foreign = leases->by_qpn[block_of(block->qpn_first)];
@@ -109,8 +109,8 @@ void *leases_find(const struct leases *leases, uint32_t qpn)
 	return block ? block->qps[qpn % VNIC_LEASE_QPNS] : NULL;
 }
 
-/* Returns the next QP of the block, from *at on, and advances *at, which counts the numbers of all
- * blocks from 0. NULL: the block has no further QP, and *at is where the next block begins. */
+/* Returns the block's next QP from position *at on, and sets *at behind it. Positions count the
+ * numbers of all blocks from 0. NULL: no further QP, and *at is where the next block begins. */
 static void *next_in_block(const struct lease_block *block, uint32_t *at)
 {
 	const uint32_t end = (*at / VNIC_LEASE_QPNS + 1) * VNIC_LEASE_QPNS;

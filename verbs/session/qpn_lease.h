@@ -16,7 +16,7 @@
 struct lease_block {
 	uint32_t qpn_first;
 	uint32_t n_qps;
-	bool foreign;               /* not leased: an HCA has chosen numbers in it */
+	bool foreign;               /* not leased; QPs have numbers in it that an HCA has chosen */
 	void *qps[VNIC_LEASE_QPNS]; /* NULL: the number is free */
 };
 
@@ -47,8 +47,8 @@ void leases_clear(struct leases *leases);
  */
 uint32_t leases_find_free(struct leases *leases);
 /* If the number is not leased, allocates the record of its block, so that leases_assign() needs no
- * memory. The record is freed with the block's last QP, so the caller assigns the number before it
- * releases its lock. 0 or -ENOMEM. */
+ * memory. The caller assigns the number before it releases its lock: else the end of another QP of
+ * the block may free the record. 0 or -ENOMEM. */
 int leases_reserve(struct leases *leases, uint32_t qpn);
 /* Assigns the number, leased or reserved, to a QP; NULL frees it, also if no QP had it. */
 void leases_assign(struct leases *leases, uint32_t qpn, void *qp);

@@ -17,7 +17,7 @@ void sched_request_short_slice(void)
 				  .sched_nice = getpriority(PRIO_PROCESS, 0),
 				  .sched_runtime = SLICE_NS};
 
-	/* Keep another policy (chrt) that the administrator or the user has chosen. */
+	/* Leaves a thread with another policy, which the user has chosen (chrt), as it is. */
 	if (syscall(SYS_sched_getscheduler, 0) != SCHED_NORMAL)
 		return;
 	syscall(SYS_sched_setattr, 0, &attr, 0);

@@ -16,7 +16,8 @@
 
 #include "session/json.h"
 
-/* Queue pairs between two -EINPROGRESS replies, which keep the asking program waiting. */
+/* Number of queue pairs after which the document's writer sends another -EINPROGRESS: such replies
+ * keep the asking program waiting. */
 #define QPS_PER_REPLY 1024
 /* The document's memfd cannot change once it is written. */
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
@@ -115,7 +116,7 @@ static void write_qp(struct json_text *j, const struct state_qp *qp)
 
 static void write_mr(struct json_text *j, const struct urxe_mr_attr *mr)
 {
-	char iova[19]; /* as text, because JSON readers may have only 63 bits for a number */
+	char iova[19]; /* a string, because JSON readers may have only 63 bits for a number */
 
 	json_put_open(j, NULL, '{');
 	json_put_number(j, "key", mr->key);

@@ -17,9 +17,9 @@
  *     sends, ...     struct urxe_qp_load; timeout is the code of IBA, rate_limit kb/s
  *     counters       {name: n}, names of rxe/counters.h, without zeros
  *     direct         whether frames go to the peer's inbox, and not by the switch
- *     memory         whether WRITEs and READs were copied between the two processes, or the
- *                    payloads of this queue pair's SENDs, and the process will try to have the
- *                    next one copied, too
+ *     memory         whether WRITEs, READs or payloads of SENDs of this queue pair were copied
+ *                    between the two processes, and the process will try to have the next
+ *                    request copied, too
  *     uplink         whether frames go to another host by the process's own packet socket
  *     sends_by_socket, receives_by_socket
  *                    numbers, from 0, of the sockets of the direct uplink: the socket by which
@@ -42,7 +42,7 @@
 
 #include <rxe/rxe.h>
 
-/* urxe show takes no text that is longer. */
+/* Longest name of a program in the document: urxe show takes no longer text. */
 #define STATE_PROGRAM_MAX 63
 
 struct state_qp {
@@ -55,7 +55,7 @@ struct state_qp {
 	bool uplink; /* frames to other hosts go by the direct uplink */
 	/* 1 + the number of the direct uplink's socket; 0: none, or unknown */
 	uint8_t sends_by, receives_by;
-	bool hca;               /* the HCA executes it */
+	bool hca;               /* the HCA executes the queue pair */
 	const char *way_reason; /* NULL: the device has no HCA */
 };
 
