@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Checks that the engine uses the values of the verbs ABI, so no table translates them. */
+/* Checks at build time that the engine's constants have the values of the verbs ABI: verbs/ passes
+ * them on without translation. */
 #include <infiniband/verbs.h>
 #include <linux/types.h>
 #include <rdma/ib_user_verbs.h>

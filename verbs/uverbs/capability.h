@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-/* Whether the thread has CAP_NET_RAW. Commands that need it fail with the kernel's errors. The
- * check protects nothing, because the engine belongs to the process. The kernel checks the initial
- * user namespace, this function the thread's own. */
+/* Whether the thread has CAP_NET_RAW in its own user namespace; the kernel asks for it in the
+ * initial one. Commands use this check to fail with the kernel's errors. It protects nothing,
+ * because the engine belongs to the process. */
 bool capability_net_raw(void);
 
 #endif

@@ -80,8 +80,8 @@ static int prefetch(struct uverbs_file *file, const struct ib_uverbs_attr *attrs
 		rc = locate_memory(file, (uint32_t)attrs[UVERBS_ATTR_ADVISE_MR_PD_HANDLE].data,
 				   writes, sge, &start);
 	adapter_unlock();
-	/* PREFETCH_NO_FAULT only translates pages that are present, and the engine has no
-	 * translations of its own. */
+	/* PREFETCH_NO_FAULT asks a device to translate the addresses of pages that are present. The
+	 * engine uses the process's own page tables, so there is nothing to do. */
 	if (rc || advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT || !sge->length)
 		return rc;
 	return uaccess_populate(start, sge->length, writes);

@@ -13,8 +13,8 @@
 #include "uverbs/uverbs_address.h"
 #include "uverbs/uverbs_command.h"
 
-/* Writes the response. If ah_num is not 0, librxe puts it into work requests instead of the whole
- * address, and does not resolve the MAC address by itself. 0 or -EFAULT. */
+/* Writes the response. Because ah_num is not 0, librxe puts it into work requests instead of the
+ * whole address, and does not resolve the MAC address itself. 0 or -EFAULT. */
 static int reply_ah(const struct command *c, const struct ah *ah)
 {
 	const struct ib_uverbs_create_ah_resp reply = {.ah_handle = ah->object.handle};
@@ -25,9 +25,9 @@ static int reply_ah(const struct command *c, const struct ah *ah)
 }
 
 /*
- * Has the HCA make its address handle, for which it looks up the next hop. With the lock, which
- * this function releases meanwhile: an HCA that made the handle only for the first datagram would
- * look up the hop with the lock held. 0, also if the HCA needs no handle; or the error of
+ * Creates the HCA's address handle now, and not for the first datagram: the HCA's driver looks up
+ * the next hop for that, which takes long, and adapter.lock would be held then. Called with the
+ * lock, which this function releases meanwhile. 0, also if the HCA needs no handle; or the error of
  * hca_ah_end().
  */
 static int make_hca_ah(struct pd *pd, const struct urxe_path *path)
@@ -94,7 +94,7 @@ static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *
 	rc = make_hca_ah(pd, path);
 	if (!c->file->live || adapter.dead)
 		return -EIO;
-	/* Neither the engine nor the HCA knows the next hop. */
+	/* The engine has no next hop, and the HCA cannot use the path either. */
 	if (hop_error && (rc || !may_use_hca(path)))
 		return rc ? rc : hop_error;
 	return add_ah(c, request, path, pd);

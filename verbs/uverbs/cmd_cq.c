@@ -147,8 +147,8 @@ int cmd_create_cq_ex(const struct command *c)
 	return create_cq(c, c->request);
 }
 
-/* Least number of completions that a call of hca_poll_cq has passed to the engine if it returns
- * true (BATCH times ROUNDS in hca_cq.c). */
+/* If hca_poll_cq returns true, it has passed at least this number of completions to the engine
+ * (BATCH times ROUNDS in hca_cq.c). */
 #define POLLED 128
 
 /* Passes the HCA's completions of the CQ to the engine, and makes them visible. Ends when none is
@@ -167,11 +167,11 @@ static void take_all_completions(const struct cq *cq)
 #define GROWTH_NS 500000000ull
 
 /*
- * If the new ring of `cqe` entries is to be smaller, waits while another command makes the HCA's CQ
- * larger. Completions that are still at the HCA need room in the ring, and during that command
- * their number is unknown. 0; -EBUSY: that command takes longer than GROWTH_NS; or the error of
- * command_pause(). Releases the lock meanwhile. librxe holds its spin lock of the CQ during the
- * command, so threads that poll the CQ spin.
+ * If the new ring of `cqe` entries is smaller than the present one, waits while another command
+ * makes the HCA's CQ larger: the HCA's completions need room in the new ring, and their number is
+ * unknown during that command. 0; -EBUSY: that command takes longer than GROWTH_NS; or the error of
+ * command_pause(). Releases adapter.lock meanwhile. The wait is limited, because librxe holds its
+ * spin lock of the CQ during RESIZE_CQ, and threads that poll the CQ spin.
  */
 static int wait_for_growth(const struct command *c, struct cq *cq, uint32_t cqe)
 {
@@ -186,8 +186,8 @@ static int wait_for_growth(const struct command *c, struct cq *cq, uint32_t cqe)
 }
 
 /* Moves the CQ to a new ring of `cqe` entries, and writes the response. librxe does not use the old
- * ring during the command, and maps the new one afterwards. 0; -EINVAL: the CQ has more completions
- * than fit; or another negative errno value. */
+ * ring during the command, and maps the new one after it. 0; -EINVAL: the CQ has more completions
+ * than fit into the new ring; or another negative errno value. */
 static int resize_cq(const struct command *c, struct cq *cq, uint32_t cqe)
 {
 	struct ib_uverbs_resize_cq_resp reply = {0};
@@ -240,8 +240,8 @@ int cmd_resize_cq(const struct command *c)
 	return rc;
 }
 
-/* Arms the CQ before the engine runs: frames that were received and not yet handled raise its
- * event, too. */
+/* Arms the CQ before it runs the engine, so that completions of frames that already wait in the
+ * receive rings raise the event, too. */
 int cmd_req_notify_cq(const struct command *c)
 {
 	const struct ib_uverbs_req_notify_cq *request = c->request;

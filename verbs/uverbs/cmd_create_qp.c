@@ -23,13 +23,13 @@
 #include "uverbs/uverbs_command.h"
 
 #define CREATE_FLAGS ((uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
-/* Flags that the kernel's create_qp passes to the driver; it refuses others with EINVAL. */
+/* Flags that the kernel's create_qp passes to the driver; it refuses all others with EINVAL. */
 #define KNOWN_FLAGS                                                                 \
 	(CREATE_FLAGS | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING | \
 	 IBV_QP_CREATE_SOURCE_QPN | IBV_QP_CREATE_PCI_WRITE_END_PADDING |           \
 	 1u << 2 /* CROSS_CHANNEL */ | 1u << 3 /* MANAGED_SEND */ | 1u << 4 /* MANAGED_RECV */)
 
-/* Whether the kernel knows the type, which this device does not support: then the error is
+/* Whether a type that this device does not support is known to the kernel: then the error is
  * -EOPNOTSUPP. */
 static bool is_known_type(uint8_t type)
 {
@@ -85,7 +85,8 @@ static int find_objects(const struct command *c, const struct ib_uverbs_ex_creat
 /*
  * Creates the send ring and, without an SRQ, the receive ring; sets qp->limits and
  * qp->recv.max_sge. As in the Linux driver, a slot of the send ring holds either the segments or
- * the inline data. So both limits follow from the larger of the two. 0 or a negative errno value.
+ * the inline data. So both limits follow from the larger of the two sizes. 0 or a negative errno
+ * value.
  */
 static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
 		      struct qp *qp)
@@ -115,17 +116,17 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 			    (uint32_t)sizeof(struct rxe_send_wqe) + payload);
 }
 
-/* A result of the functions below: all leased QPNs are in use. Differs from 0 and all negative
- * errno values. */
+/* A result of the functions below, in place of 0 or a negative errno value: all leased QPNs are in
+ * use. */
 #define NO_FREE_QPN 1
 
-/* Creates the engine's queue pair. If the HCA takes the queue pair, the HCA chooses the number;
- * else the number is a leased one. 0, NO_FREE_QPN or a negative errno value. */
+/* Creates the engine's queue pair. If the HCA also creates one, it chooses the QPN; else the QPN is
+ * a leased one. 0, NO_FREE_QPN or a negative errno value. */
 static int create_numbered(const struct hca *hca, struct urxe_qp_init *init, struct urxe_qp **qp)
 {
 	int rc = hca ? urxe_qp_create(adapter.dev, init, qp) : -ENOSPC;
 
-	/* In a child that a signal handler has forked meanwhile. */
+	/* This is a child that a signal handler has forked meanwhile. */
 	if (!adapter.dev)
 		return -EIO;
 	if (rc != -ENOSPC)
@@ -192,10 +193,10 @@ static int add_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *
 }
 
 /*
- * Creates the engine's queue pair, and then gives it its handle: no command must find it while the
- * HCA creates its part, because the lock is free then. command_forbid_unlock() comes last: it polls
- * the HCA, and the queue pair may get an event if its CQ overruns. It may release the lock, so the
- * command counts as a user. 0, NO_FREE_QPN or a negative errno value.
+ * Creates the engine's queue pair, and then gives it its handle: while the HCA creates its queue
+ * pair adapter.lock is free, and no other command must find this one. command_forbid_unlock() comes
+ * last: it polls the HCA, and the queue pair must exist for an event about it. It may release the
+ * lock, so this command counts as a user. 0, NO_FREE_QPN or a negative errno value.
  */
 static int make_numbered_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
 			    struct qp *qp)
@@ -264,8 +265,8 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 		return -ENOMEM;
 	*qp = (struct qp){0};
 	rc = make_qp(c, request, qp);
-	/* In a child that a signal handler has forked, nothing is freed: the rings are the
-	 * parent's. */
+	/* This is a child that a signal handler has forked: it frees nothing, because the rings are
+	 * the parent's. */
 	if (rc && !adapter.dev)
 		return rc;
 	if (rc) {
@@ -289,8 +290,8 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 	return rc;
 }
 
-/* Whether peers on this host may reach the queue pair without the HCA. Not if the HCA has it and
- * executes it in any case: UD, with an SRQ, or by URXE_WAY=hca. */
+/* Whether peers on this host may reach the queue pair without the HCA. Not if the HCA certainly
+ * executes it: a queue pair of the HCA that is UD, has an SRQ, or is created with URXE_WAY=hca. */
 static bool is_reachable(const struct qp *qp)
 {
 	bool goes_with_device = qp->limits.qp_type == URXE_QPT_UD || qp->srq;

@@ -55,9 +55,9 @@ int cmd_get_context(const struct command *c)
 	return rc;
 }
 
-/* Fills in what QUERY_DEVICE and EX_QUERY_DEVICE return. IBV_DEVICE_MEM_MGT_EXTENSIONS is set
- * although a program can post only two of these extensions: SEND with Invalidate and Local
- * Invalidate. */
+/* Fills in the part of the response that QUERY_DEVICE and EX_QUERY_DEVICE share. Sets
+ * IBV_DEVICE_MEM_MGT_EXTENSIONS, although programs can post only two of these extensions: SEND with
+ * Invalidate and Local Invalidate. */
 static void fill_device(struct ib_uverbs_query_device_resp *reply)
 {
 	const uint32_t windows = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
@@ -69,7 +69,7 @@ static void fill_device(struct ib_uverbs_query_device_resp *reply)
 		.fw_ver = FW_VER,
 		.max_mr_size = max.max_mr_size,
 		.page_size_cap = ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1),
-		.vendor_id = 0xffffff, /* IBTA: not an OUI; as in the kernel's rxe */
+		.vendor_id = 0xffffff, /* the value without an IEEE OUI, as in the kernel's rxe */
 		.max_qp = objects[OBJECT_QP],
 		.max_qp_wr = max.max_qp_wr,
 		.device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
@@ -98,7 +98,8 @@ static void fill_device(struct ib_uverbs_query_device_resp *reply)
 		.local_ca_ack_delay = LOCAL_ACK_DELAY,
 		.phys_port_cnt = 1,
 	};
-	/* Windows, FLUSH and ATOMIC WRITE are the engine's only. */
+	/* While an HCA backs the device, memory windows are not supported: only the engine has
+	 * them. */
 	if (adapter.hca.hca) {
 		reply->device_cap_flags &= ~windows;
 		reply->max_mw = 0;
@@ -145,8 +146,8 @@ int cmd_query_device_ex(const struct command *c)
 	return command_reply(c, &reply, sizeof(reply));
 }
 
-/* The value of a counter of P_Key or Q_Key violations for the program: these counters have 16 bits,
- * and stay at their maximum (IBA 14.2.5.6). */
+/* Limits a counter of P_Key or Q_Key violations to the 16 bits of PortInfo: it stays at its maximum
+ * (IBA 14.2.5.6). */
 static uint32_t clamp_violations(uint64_t n)
 {
 	return n < UINT16_MAX ? (uint32_t)n : UINT16_MAX;

@@ -31,8 +31,8 @@
 /* The bit of a controlled Q_Key (IBA 10.2.5). */
 #define PRIVILEGED_QKEY 0x80000000u
 
-/* Does the checks that the kernel's modify_qp (drivers/infiniband/core/uverbs_cmd.c) makes before
- * the driver's. 0 or a negative errno value. */
+/* Makes the checks of the kernel's modify_qp (drivers/infiniband/core/uverbs_cmd.c), which precede
+ * those of the driver. 0 or a negative errno value. */
 static int check_modify(const struct ib_uverbs_modify_qp *request)
 {
 	if (request->attr_mask & IBV_QP_PORT && request->port_num != 1)
@@ -48,7 +48,7 @@ static int check_modify(const struct ib_uverbs_modify_qp *request)
 	return 0;
 }
 
-/* Copies the attributes for the engine. Of the PSNs it takes 24 bits, as the kernel's _ib_modify_qp
+/* Copies the attributes for the engine. Cuts PSNs to 24 bits, as the kernel's _ib_modify_qp
  * (drivers/infiniband/core/verbs.c) does. */
 static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_qp *request)
 {
@@ -74,8 +74,8 @@ static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_q
 	};
 }
 
-/* Whether the command connects the RC or UC queue pair to a remote QP that it has not registered
- * with the daemon yet. *qpn becomes the QPN of the remote QP. With the lock. */
+/* Whether the command connects the RC or UC queue pair to a remote QP that this process has not
+ * registered with the daemon for it. Sets *qpn to the remote QPN. With adapter.lock. */
 static bool needs_registration(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *to,
 			       uint32_t *qpn)
 {
@@ -115,8 +115,8 @@ static int register_remote_qp(const struct command *c, const struct ib_uverbs_mo
 	return ask ? remote_qp_register(local, attr->path.dgid.raw, qpn, remote) : 0;
 }
 
-/* Releases a registration that no queue pair has, because the context was closed, or the device
- * died, meanwhile. */
+/* Releases a registration that no queue pair has got, because another thread has closed the context
+ * or the device has died meanwhile. */
 static void release_remote_qp(struct remote_qp *remote)
 {
 	adapter_lock();
@@ -126,8 +126,9 @@ static void release_remote_qp(struct remote_qp *remote)
 }
 
 /*
- * Gives the QP the registration of its new remote QP. A QP that failed by itself keeps the
- * registration until the program resets, fails or destroys it: the error must still reach the peer.
+ * Gives the QP the registration of its new remote QP, or releases the old one when the program has
+ * moved the QP to RESET or to the error state. A QP that fails by itself keeps its registration
+ * until then: the daemon must still forward the NAK that tells its peer.
  */
 static void replace_remote_qp(struct qp *qp, struct remote_qp *remote)
 {
@@ -144,9 +145,8 @@ struct way {
 	bool known; /* the command connects the queue pair, and an HCA backs the device */
 	bool by_hca;
 	enum way_reason reason;
-	/* 0, or the error: the daemon knows no next hop to the address in the command, or has not
-	 * registered the remote queue pair. The HCA needs neither; the engine cannot use the
-	 * address. */
+	/* 0, or the error by which the daemon has found no next hop to the address in the command,
+	 * or has not registered the remote queue pair. Only the HCA can use the address then. */
 	int daemon_error;
 };
 
@@ -176,7 +176,7 @@ static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp 
 	if (qp) {
 		number_unknown = qp->number_unknown;
 		with_device = qp->srq;
-		/* A queue pair that is older than the HCA is the engine's. */
+		/* False for a queue pair that is older than the HCA: the engine executes it. */
 		is_on_hca = has_hca && urxe_offload_has_qp(qp->qp);
 	}
 	adapter_unlock();
@@ -188,7 +188,7 @@ static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp 
 	return 0;
 }
 
-/* Gets the peer's inbox before a connection within the host. */
+/* If the command connects the queue pair, gets the inbox of a peer on this host from the daemon. */
 static void request_peer_inbox(const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	if (is_connection(attr, mask))
@@ -196,14 +196,16 @@ static void request_peer_inbox(const struct urxe_qp_attr *attr, uint32_t mask)
 }
 
 /* Registers the remote QP and, unless the HCA executes the connection, requests the peer's inbox.
- * An error becomes way->daemon_error, because the HCA needs neither. */
+ * An error only sets way->daemon_error: the HCA may be able to execute the connection without both.
+ */
 static void prepare_engine(const struct command *c, const struct ib_uverbs_modify_qp *request,
 			   struct urxe_qp_attr *attr, struct way *way, struct remote_qp **remote)
 {
 	if (way->daemon_error)
 		return;
 	way->daemon_error = register_remote_qp(c, request, attr, remote);
-	/* Without a MAC, the engine cannot take over the connection from the HCA later, either. */
+	/* A dmac of 0 tells the engine that it cannot take over the connection from the HCA later.
+	 */
 	if (way->daemon_error)
 		memset(attr->path.dmac, 0, sizeof(attr->path.dmac));
 	else if (!way->by_hca)
@@ -211,10 +213,10 @@ static void prepare_engine(const struct command *c, const struct ib_uverbs_modif
 }
 
 /*
- * Changes the engine's queue pair, with the lock. 0 or a negative errno value. Refuses the error
- * state after RESET: the specification lets a QP go there from any state (IBA 10.3.1), and so does
- * the engine. But Linux' table (qp_state_table in drivers/infiniband/core/verbs.c) allows only INIT
- * after RESET, for all drivers.
+ * Changes the engine's queue pair. With adapter.lock. 0 or a negative errno value. Refuses the
+ * transition from RESET to the error state, as Linux does for all drivers (qp_state_table in
+ * drivers/infiniband/core/verbs.c): from RESET it allows only RESET and INIT. IBA 10.3.1 and the
+ * engine allow the error state after any state.
  */
 static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
 			 uint32_t mask)
@@ -231,8 +233,8 @@ static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr 
 	return command_forbid_unlock(hca) ? -EIO : rc;
 }
 
-/* Logs an attribute of path migration as unsupported. An HCA may have other reasons for EOPNOTSUPP,
- * which are not logged. */
+/* After EOPNOTSUPP: logs the attribute of path migration in the command, if there is one. An HCA
+ * may have other reasons for EOPNOTSUPP, which this function does not log. */
 static void log_migration(const struct qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	const char *unsupported = NULL;
@@ -245,8 +247,8 @@ static void log_migration(const struct qp *qp, const struct urxe_qp_attr *attr, 
 		log_info("qp %#x: path migration is not supported (%s)", qp->qpn, unsupported);
 }
 
-/* Logs a path MTU that the link cannot carry. The engine refuses it; Linux' rdma_rxe takes it, and
- * loses the packets. */
+/* After EINVAL: logs a path MTU that the link cannot carry. The engine refuses it; Linux' rdma_rxe
+ * accepts it, and its packets are lost. */
 static void log_path_mtu(const struct qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	uint32_t link = 128u << port_mtu();
@@ -257,9 +259,11 @@ static void log_path_mtu(const struct qp *qp, const struct urxe_qp_attr *attr, u
 			 128u << attr->path_mtu, link);
 }
 
-/* Hands the HCA the receives in the ring of a queue pair that the HCA executes or will execute:
- * before the transition to RTR, because the peer may send at once. Also later, for receives that
- * the program posted before recv_hook.c replaced librxe's functions. */
+/*
+ * Hands the HCA the receive requests in the ring of a queue pair that it executes or will execute.
+ * Called before the transition to RTR, because the peer may send at once; and after each
+ * transition, for requests that the program posted before recv_hook.c replaced librxe's functions.
+ */
 static void refill_hca(struct qp *qp)
 {
 	if (urxe_qp_offloaded(qp->qp))
@@ -268,9 +272,12 @@ static void refill_hca(struct qp *qp)
 		recv_queue_refill(&qp->recv);
 }
 
-/* Whether an HCA in hardware would take the packets of the connection from the engine. A peer on
- * this host sends its packets by the switch, or not at all. So do virtual machines of this host,
- * whose GIDs the process does not know: while they exist, each peer may be one. With the lock. */
+/*
+ * Whether the engine would not get the packets of the connection, because hardware (the HCA)
+ * receives them. Not if the peer is on this host: its packets come by the switch or by inboxes. The
+ * same holds for virtual machines of this host. The process does not know their GIDs, so while
+ * there are any, each peer may be one. With adapter.lock.
+ */
 static bool is_starved(const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	struct hca *hca = adapter.hca.hca;
@@ -280,9 +287,9 @@ static bool is_starved(const struct urxe_qp_attr *attr, uint32_t mask)
 	       !adapter.welcome.port.machines;
 }
 
-/* 0 if the HCA executes the connection, else way->daemon_error, or -ENETUNREACH if the engine would
- * receive nothing. Asks the engine again: since choose_way() the HCA may have gone, or the program
- * may have got a region that the HCA lacks. */
+/* 0 if the HCA executes the connection; else way->daemon_error, or -ENETUNREACH if the engine would
+ * receive nothing. Does not rely on choose_way(): since then the HCA may have gone, or the program
+ * may have registered a region that the HCA cannot have. */
 static int check_address(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
 			 const struct way *way)
 {
@@ -295,9 +302,9 @@ static int check_address(const struct qp *qp, uint32_t mask, const struct urxe_q
 	return way->daemon_error;
 }
 
-/* Changes the queue pair, and delivers the completions and frames of the change. `remote`: its new
- * registration, or NULL; after an error it is released. With adapter.lock. 0 or a negative errno
- * value. */
+/* Changes the queue pair, and delivers the completions and frames of the change. `remote`: the new
+ * registration of its remote QP, or NULL; released after an error. With adapter.lock. 0 or a
+ * negative errno value. */
 static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
 		     struct remote_qp *remote, const struct way *way)
 {
@@ -348,9 +355,9 @@ static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modi
 	return rc;
 }
 
-/* Calls uplink_qpn_update() again. True: the daemon may not have learnt the need yet, so the caller
- * calls again. False: it has, the device is dead, or another thread has destroyed the queue pair.
- */
+/* Calls uplink_qpn_update() again. True: the daemon may not know yet that the engine needs the
+ * queue pair's packets, so the caller calls again. False: the daemon knows, the device is dead, or
+ * another thread has destroyed the queue pair. */
 static bool update_uplink(const struct command *c, uint32_t handle)
 {
 	struct qp *qp;
@@ -364,9 +371,9 @@ static bool update_uplink(const struct command *c, uint32_t handle)
 	return asked;
 }
 
-/* Returns when the daemon receives the queue pair's packets from other hosts for the engine
- * (daemon/uplink_qpns.h). If the socket to the daemon was full, asks again after each answer, which
- * shows that the daemon reads. */
+/* Returns when the daemon's uplink receives the queue pair's packets for the engine
+ * (daemon/uplink_qpns.h). If the socket to the daemon was full, tells the daemon again after each
+ * of its answers, which show that it reads messages. */
 static void await_uplink(const struct command *c, uint32_t handle)
 {
 	bool again;
@@ -407,14 +414,16 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 	}
 	rc = modify_qp_locked(c, request, &attr, remote, &way, &uplink);
 	adapter_unlock_settled();
-	/* The program may ask its peer for packets when the command has returned. */
+	/* When the command has returned, the peer may send, and the daemon must pass its packets.
+	 */
 	if (uplink)
 		await_uplink(c, request->qp_handle);
 	remote_qp_flush();
 	return rc;
 }
 
-/* Attributes that each command may set, as in the kernel; only EX_MODIFY_QP has rate limits. */
+/* Attributes that MODIFY_QP and EX_MODIFY_QP may set, as in the kernel. Only EX_MODIFY_QP has the
+ * rate limit. */
 #define MODIFY_MASK    ((IBV_QP_DEST_QPN << 1) - 1u)
 #define MODIFY_EX_MASK ((IBV_QP_RATE_LIMIT << 1) - 1u)
 

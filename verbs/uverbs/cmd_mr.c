@@ -48,9 +48,9 @@ static bool is_implicit(const struct ib_uverbs_reg_mr *request)
 	       !request->hca_va && request->length == UINT64_MAX;
 }
 
-/* Does the checks that ib_umem_get and the kernel's driver make after the look-up of the PD. 0 or
- * -EINVAL. The kernel counts pages: a region of length 0 has one, or none if it begins with a page,
- * and a region without pages is refused. */
+/* Makes the checks of ib_umem_get and the kernel's driver, which follow the look-up of the PD. 0 or
+ * -EINVAL. The kernel refuses a region without pages: one of length 0 that begins at the start of a
+ * page. Elsewhere a region of length 0 counts as one page. */
 static int check_mr_range(const struct ib_uverbs_reg_mr *request)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -61,8 +61,8 @@ static int check_mr_range(const struct ib_uverbs_reg_mr *request)
 	if (__builtin_add_overflow(request->start, request->length, &end) ||
 	    end > UINT64_MAX - page)
 		return -EINVAL;
-	/* An access past UACCESS_END would raise a fault without an address, against which the
-	 * SIGBUS guard cannot help. */
+	/* The processor reports no address for a fault past UACCESS_END, so the SIGBUS guard could
+	 * not handle it. */
 	if (request->access_flags & URXE_ACCESS_ON_DEMAND && end > UACCESS_END)
 		return -EINVAL;
 	if (!request->length)
@@ -72,9 +72,9 @@ static int check_mr_range(const struct ib_uverbs_reg_mr *request)
 
 #define EXTENTS 3
 
-/* Lists the process's memory of the region for the engine, and returns the number of extents. An
- * extent at address NULL is a hole, to which accesses fail. The page at address 0 becomes a hole,
- * and so do the addresses of an implicit region that no process has. */
+/* Lists the memory of the region for the engine, and returns the number of extents. An extent at
+ * address NULL is a hole: accesses to it fail. The page at address 0 is a hole, because NULL means
+ * that; so are the addresses of an implicit region from UACCESS_END on. */
 static uint32_t list_extents(const struct ib_uverbs_reg_mr *request,
 			     struct urxe_extent extents[EXTENTS])
 {
@@ -99,7 +99,8 @@ static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, c
 	return (struct urxe_mr_attr){
 		.pd = pd->number,
 		.access = request->access_flags & ENGINE_ACCESS,
-		/* URXE_ACCESS_ZERO_BASED: offsets take the place of addresses (ibv_reg_mr(3)). */
+		/* With URXE_ACCESS_ZERO_BASED, requests name offsets in the region (ibv_reg_mr(3)).
+		 */
 		.iova = request->access_flags & URXE_ACCESS_ZERO_BASED ? 0 : request->hca_va,
 		.length = request->length,
 		.extents = extents,
@@ -114,8 +115,8 @@ static int check_on_demand(const struct ib_uverbs_reg_mr *request)
 	return request->access_flags & URXE_ACCESS_ON_DEMAND && adapter.hca.hca ? -EOPNOTSUPP : 0;
 }
 
-/* Checks the PD only to keep the kernel's order of errors: the program may deallocate the PD before
- * the region exists. 0, or the error of command_lock(), check_on_demand() or
+/* Checks the PD early, for the kernel's order of errors. reg_mr_locked() looks it up again, because
+ * the program may deallocate it meanwhile. 0, or the error of command_lock(), check_on_demand() or
  * command_object_error(). */
 static int check_mr_pd(const struct command *c, const struct ib_uverbs_reg_mr *request)
 {
@@ -137,16 +138,16 @@ static void set_range(struct mr *mr, const struct ib_uverbs_reg_mr *request)
 	mr->on_demand = request->access_flags & URXE_ACCESS_ON_DEMAND;
 }
 
-/* --- The HCA's part of a region: the registration with the HCA, without adapter.lock, because the
- * HCA pins the memory, which takes long. */
+/* --- The HCA's part of a region: the registration with the HCA. It runs without adapter.lock,
+ * because the HCA's driver pins the memory, which takes long. */
 
 struct hca_part {
 	struct hca *hca;   /* NULL: the part has not begun */
-	struct hca_mr *mr; /* NULL: the HCA has no region, or the engine has got it */
+	struct hca_mr *mr; /* NULL: the HCA has no region, or the engine has taken it over */
 	struct urxe_mr_attr attr;
 	struct urxe_extent extents[EXTENTS];
 	uint32_t key;
-	int rc; /* of hca_mr_run() */
+	int rc; /* the result of hca_mr_run() */
 };
 
 /* Begins the HCA's part (hca_mr_begin). With the lock, which it releases meanwhile. part->mr stays
@@ -170,8 +171,8 @@ static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_m
 		*part = (struct hca_part){0};
 }
 
-/* Registers the region with the HCA, if one backs the device; sets *part. Ignores errors that
- * precede the HCA's part: finish_mr() finds them again, in the kernel's order. */
+/* Registers the region with the HCA, if one backs the device; sets *part. Ignores errors of the
+ * command itself: finish_mr() finds them again, in the kernel's order. */
 static void register_hca_part(const struct command *c, const struct ib_uverbs_reg_mr *request,
 			      struct hca_part *part)
 {
@@ -184,15 +185,15 @@ static void register_hca_part(const struct command *c, const struct ib_uverbs_re
 		part->rc = hca_mr_run(part->mr, &part->attr, &part->key);
 }
 
-/* Whether the engine may still use the part: the HCA, or the PD, may have gone meanwhile. With the
- * lock. */
+/* Whether the engine may still use the part. Not if the HCA has gone meanwhile, or the PD was
+ * replaced. With adapter.lock. */
 static bool is_current(const struct hca_part *part, const struct pd *pd)
 {
 	return part->mr && part->hca == adapter.hca.hca && part->attr.pd == pd->number;
 }
 
-/* Ends the HCA's part. `kept`: the engine has got the HCA's region; if not, the HCA deregisters
- * it. */
+/* Ends the HCA's part, if it has a region. `kept`: the engine has taken over that region; if not,
+ * the HCA deregisters it. */
 static void end_hca_part(struct hca_part *part, bool kept)
 {
 	if (part->mr)
@@ -200,8 +201,8 @@ static void end_hca_part(struct hca_part *part, bool kept)
 	part->mr = NULL;
 }
 
-/* Releases adapter.lock. Deregisters the HCA's region of *part if the engine has not got it, and
- * the HCA's region that a new one has replaced (adapter_unlock_settled). */
+/* Releases adapter.lock. Deregisters the HCA's region of *part if the engine has not taken it over,
+ * and a region of the HCA that REREG_MR has replaced (adapter_unlock_settled). */
 static void unlock_after_part(struct hca_part *part)
 {
 	end_hca_part(part, false);
@@ -229,10 +230,10 @@ static int reg_with_part(struct hca_part *part, const struct urxe_mr_attr *attr,
 		rc = add_region(attr, part->mr, part->key, mr);
 	end_hca_part(part, !rc);
 	/*
-	 * The region becomes the engine's alone: the HCA cannot have it (-EOPNOTSUPP), or its key
-	 * is 0, or is already that of a region, a window or a fast registration of the engine
-	 * (-EEXIST). -EFAULT: Linux does not pin the memory, such as a file on a disk; populate()
-	 * has found bad addresses before.
+	 * In these cases the region becomes the engine's alone. -EOPNOTSUPP: the HCA cannot have
+	 * it. -EEXIST: the HCA's key is 0, or the engine already has a region, window or fast
+	 * registration with it. -EFAULT: Linux refuses to pin the memory, such as a file on a disk;
+	 * addresses are not bad, because populate() has checked them.
 	 */
 	if (rc == -EOPNOTSUPP || rc == -EEXIST || rc == -EFAULT)
 		rc = add_region(attr, NULL, 0, mr);
@@ -309,9 +310,8 @@ static int populate(const struct ib_uverbs_reg_mr *request)
 	return rc;
 }
 
-/* Registers the region with the engine, and writes the response. Takes the lock without the checks
- * of command_lock(): the HCA's part must end also if the device is dead. 0 or a negative errno
- * value. */
+/* Registers the region with the engine, and writes the response. Does not use command_lock(),
+ * because the HCA's part must end even if the device is dead. 0 or a negative errno value. */
 static int finish_mr(const struct command *c, const struct ib_uverbs_reg_mr *request,
 		     struct hca_part *part)
 {
@@ -324,7 +324,7 @@ static int finish_mr(const struct command *c, const struct ib_uverbs_reg_mr *req
 	return rc;
 }
 
-/* Populating the pages takes long, so it happens without adapter.lock. */
+/* Populates the pages without adapter.lock, because that takes long. */
 int cmd_reg_mr(const struct command *c)
 {
 	const struct ib_uverbs_reg_mr *request = c->request;
@@ -346,8 +346,8 @@ int cmd_reg_mr(const struct command *c)
 #define REREG_ALL \
 	(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
 
-/* *to becomes the attributes after the change: those without a flag in the request keep their
- * values. */
+/* Sets *to to the region's attributes after the change. Attributes without a flag in the request
+ * keep their values. */
 static void fill_rereg(struct ib_uverbs_reg_mr *to, const struct ib_uverbs_rereg_mr *request,
 		       const struct mr *mr)
 {

@@ -52,9 +52,9 @@ static void make_hca_pd(uint32_t number)
 	hca_release(hca);
 }
 
-/* No thread destroys the PD while make_hca_pd() works without the lock. The program does not know
- * the PD's handle before the command ends, and so cannot deallocate it. If another thread closes
- * the device, the objects stay until the command ends (uverbs_file.users). */
+/* While make_hca_pd() works without the lock, no thread destroys the PD: the program does not know
+ * its handle before the command ends. If another thread closes the device, the objects stay until
+ * the command ends (uverbs_file.users). */
 int cmd_alloc_pd(const struct command *c)
 {
 	uint32_t number = 0;

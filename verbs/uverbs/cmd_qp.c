@@ -127,10 +127,11 @@ static int destroy_qp(const struct command *c, uint32_t handle, uint32_t *events
 
 	if (!qp)
 		return command_object_error(c, handle);
-	/* As in the kernel, which does not wait for a command of another thread either. */
+	/* A command of another thread uses the queue pair. The kernel does not wait for it either.
+	 */
 	if (qp->object.users)
 		return -EBUSY;
-	/* As the kernel, which requires that each attachment is detached first. */
+	/* As in the kernel, the program must first detach the queue pair from each group. */
 	if (urxe_mcast_attached(qp->qp))
 		return -EBUSY;
 	engine_flush_acks(qp);

@@ -17,25 +17,26 @@
 #include "uverbs/device_max.h"
 #include "uverbs/uverbs_command.h"
 
-/* As in Linux rxe, the limit may exceed the size: to the program it is "irrelevant"
- * (ibv_create_srq(3)). The engine gets at most the size. 0 or a negative errno value. */
+/* Sets the limit of a new SRQ. ibv_create_srq(3) calls the limit irrelevant, and Linux' rxe accepts
+ * one above the size. So this function does, and gives the engine at most the size. 0 or a negative
+ * errno value. */
 static int set_first_limit(struct srq *srq, uint32_t limit, uint32_t max_wr)
 {
 	return limit ? urxe_srq_set_limit(srq->recv.rq, limit < max_wr ? limit : max_wr) : 0;
 }
 
 /*
- * Creates the engine's SRQ, gives it its handle, and sets its limit. The lock is free while the HCA
- * creates its queue and sets the limit. A command finds the SRQ only during the latter, and does
- * not destroy it, because this command counts as a user. A checkpointer, which may save the engine
- * meanwhile, finds the SRQ by its handle. 0: the caller ends that use; or a negative errno value.
+ * Creates the engine's SRQ, gives it its handle, and sets its limit. adapter.lock is free while the
+ * HCA creates its SRQ, and while the HCA sets the limit. Only in the second case may other commands
+ * and a checkpointer find the SRQ, by its handle; they do not destroy it, because this command
+ * counts as a user. 0: the caller then decrements object.users; or a negative errno value.
  */
 static int make_engine_srq(const struct command *c, const struct ib_uverbs_create_srq *request,
 			   const struct urxe_rq_attr *attr, struct srq *srq)
 {
 	int rc = urxe_srq_create(adapter.dev, attr, &srq->recv.rq);
 
-	/* No adapter.dev: in a child that a signal handler has forked meanwhile. */
+	/* Without adapter.dev, this is a child that a signal handler has forked meanwhile. */
 	if (rc || !adapter.dev)
 		return rc;
 	rc = command_add_object(c, &srq->object, OBJECT_SRQ, request->user_handle);
@@ -68,8 +69,8 @@ static int make_srq_queue(const struct command *c, struct srq *srq,
 		return rc;
 	srq->recv.max_sge = request->max_sge;
 	attr.max_wr = queue_capacity(&srq->recv.wq.ring);
-	/* Set before the engine's SRQ exists: the HCA's queue may have events before the SRQ has
-	 * its handle. */
+	/* Set before the engine's SRQ exists: the HCA's SRQ may have events before this one has its
+	 * handle. */
 	srq->object = (struct object){
 		.type = OBJECT_SRQ, .user_handle = request->user_handle, .file = c->file};
 	hca = adapter_allow_unlock();
@@ -117,8 +118,8 @@ int cmd_create_srq(const struct command *c)
 		return -ENOMEM;
 	srq->pd = pd;
 	/*
-	 * At least one, as in Linux rxe (RXE_MIN_SRQ_SGE), and for the segment that replaces a
-	 * malformed request (queues/verbs_recv.c).
+	 * At least one segment, as in Linux' rxe (RXE_MIN_SRQ_SGE), and because queues/verbs_recv.c
+	 * replaces a malformed request by one with a segment.
 	 */
 	if (!request->max_sge)
 		request->max_sge = 1;
@@ -151,8 +152,8 @@ static int reply_srq_ring(const struct command *c, const struct queue *ring)
 	return uaccess_write(driver.mmap_info_addr, &mi, sizeof(mi));
 }
 
-/* Sets the limit. 0, or a negative errno value. Counts the change before the HCA has set it: a
- * resize that fails meanwhile must not set the old limit again. */
+/* Sets the limit. First counts the change: the HCA may take a while, and a resize that fails
+ * meanwhile must not set the old limit again. 0 or a negative errno value. */
 static int change_limit(struct srq *srq, uint32_t limit)
 {
 	srq->limit_changes++;
@@ -161,11 +162,11 @@ static int change_limit(struct srq *srq, uint32_t limit)
 
 /*
  * Resizes the SRQ of the engine and of the HCA to max_wr requests, and then sets the limit if the
- * request has one. Meanwhile the old limit stays armed, and other commands may set another; but it
- * is 0 if it exceeds the new size. 0, or a negative errno value: size and limit of the engine's SRQ
- * are as before, but for a limit that another command has set meanwhile. The HCA's SRQ may have the
- * new size nevertheless, if other threads have posted too many requests for it meanwhile, or have
- * set a higher limit.
+ * request has one. During the resize the old limit stays armed, unless it exceeds the new size;
+ * other commands may set another one. 0, or a negative errno value: then size and limit of the
+ * engine's SRQ are as before, but a limit that another command has set meanwhile stays. The HCA's
+ * SRQ may keep the new size after an error: other threads may have posted too many requests for it
+ * meanwhile, or have set a higher limit.
  */
 static int resize_engine_srq(struct srq *srq, uint32_t max_wr,
 			     const struct ib_uverbs_modify_srq *request)
@@ -230,9 +231,9 @@ static int modify_srq(const struct command *c, struct srq *srq,
 {
 	if (request->attr_mask & ~(uint32_t)(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return -EINVAL;
-	/* Posts the requests in the ring to the engine: they count for the new size and limit.
-	 * Receives have no doorbell, so otherwise the engine would read them only when a message
-	 * comes. */
+	/* Posts the requests in the ring to the engine, because they count for the new size and
+	 * limit. Without this the engine would read them only when a message comes: receives have
+	 * no doorbell. */
 	recv_queue_refill(&srq->recv);
 	if (!(request->attr_mask & IBV_SRQ_LIMIT))
 		request->srq_limit = urxe_srq_limit(srq->recv.rq);

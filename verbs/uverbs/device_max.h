@@ -13,7 +13,7 @@
 #define MAX_WR           (URXE_MAX_WR - 1) /* rings have 2^n slots, one of them empty */
 #define MAX_CQE          ((1 << 20) - 1)
 #define MAX_COMP_VECTORS 1
-#define LOCAL_ACK_DELAY  15 /* 4.096 us << 15 = 134 ms: a thread may wait that long for a core */
+#define LOCAL_ACK_DELAY  15 /* 4.096 us << 15 = 134 ms, which a thread may wait for a core */
 
 /* The largest number of objects of each type; in practice memory limits all but queue pairs. */
 extern const uint32_t device_max_objects[OBJECT_TYPES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Lets only one command of a queue pair run at a time, because commands release adapter.lock while
- * an HCA works. In cmd_qp.c; for that file and cmd_modify_qp.c. */
+ * an HCA executes them. cmd_qp.c has the functions, for itself and cmd_modify_qp.c. */
 #ifndef URXE_VERBS_UVERBS_QP_COMMAND_H
 #define URXE_VERBS_UVERBS_QP_COMMAND_H
 

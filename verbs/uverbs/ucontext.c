@@ -115,8 +115,8 @@ void uverbs_file_put(struct uverbs_file *file)
 		close_context(file);
 }
 
-/* fd_object.release: the program has closed the context's last descriptor. Destroys the objects,
- * unless another thread still runs a command: then that thread does (uverbs_file_put). */
+/* fd_object.release: the program has closed the context's last descriptor. Destroys the context's
+ * objects; if another thread still runs a command, that thread destroys them (uverbs_file_put). */
 static void release_file(struct fd_object *object)
 {
 	struct uverbs_file *file = (struct uverbs_file *)object;
@@ -156,8 +156,8 @@ struct uverbs_file *uverbs_file_alloc(void)
 	return file;
 }
 
-/* The size for the memfd: MEMFD_SIZE, or less if RLIMIT_FSIZE is lower. That limit holds for
- * memfds, too: a larger size raises SIGXFSZ. */
+/* The size of the memfd in bytes: MEMFD_SIZE, or RLIMIT_FSIZE if that is lower. For a memfd above
+ * that limit the kernel raises SIGXFSZ. */
 static uint64_t memfd_size(void)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -206,8 +206,9 @@ void uverbs_log_open_error(int rc)
 		log_write("cannot open the device: %s", strerror(-rc));
 }
 
-/* Returns the descriptor of an attached process's new context, or a negative errno value: then the
- * use of the adapter that adapter_open() counted has ended, too. */
+/* Creates a context, and returns its descriptor. Takes over the use of the adapter that
+ * adapter_open() has counted. Returns a negative errno value after an error, and then ends that
+ * use. */
 static int make_context(int flags, uint32_t forks)
 {
 	const uint64_t size = memfd_size();

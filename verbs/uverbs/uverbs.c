@@ -24,11 +24,11 @@
 #include <rxe/offload.h>
 #include <samehost/peer.h>
 
-/* Maximum bytes of a program's request, the provider's part included, and of the structure that a
- * handler gets. The longest request known here is EX_MODIFY_QP. */
+/* Maximum bytes of a program's request, with the provider's part, and of the structure that a
+ * handler gets. The longest request of the commands below is EX_MODIFY_QP. */
 #define REQUEST_MAX 512
 
-/* Pause of command_pause(): the time between two tests whether another thread's command has
+/* Length of command_pause() in ns: the time between two checks whether another thread's command has
  * ended. */
 #define PAUSE_NS 50000
 
@@ -36,11 +36,11 @@ struct command_row {
 	const char *name;
 	int (*handler)(const struct command *c);
 	uint16_t request_size; /* bytes of the structure that the handler gets */
-	uint16_t in_size;      /* minimum bytes of the core's request */
+	uint16_t in_size;      /* minimum bytes of the request, without the provider's part */
 	uint16_t out_size;     /* minimum bytes of the program's buffer for the response */
-	bool unlocked;         /* called without adapter.lock: blocks, or takes the lock itself */
-	/* The type of the object that the handler gets, and the offset of the handle in the
-	 * request. Type 0: the handler looks its objects up by itself. */
+	bool unlocked; /* the handler is called without adapter.lock, because it may block */
+	/* Type of the object that the handler gets (command.object), and offset of its handle in
+	 * the request. Type 0: the handler looks up its objects itself. */
 	enum object_type object_type;
 	uint16_t handle_offset;
 };
@@ -99,7 +99,8 @@ static const struct command_row rows[] = {
 		   srq_handle),
 };
 
-/* The minimum bytes of the response: up to and including response_length. */
+/* Minimum bytes of the program's buffer for an extended response: up to response_length inclusive.
+ */
 #define REPLY_EX(out) (offsetof(struct ib_uverbs_ex_##out, response_length) + sizeof(uint32_t))
 #define ROW_EX(id, fn, in, out, min_in, is_unlocked)                                 \
 	[IB_USER_VERBS_EX_CMD_##id] = {.name = "EX_" #id,                            \
@@ -148,7 +149,7 @@ static int parse_command(struct command *c, const struct command_row *row, const
 	c->driver_in_size = (uint32_t)(count - sizeof(*hdr) - c->in_size);
 	if (!row->out_size)
 		return 0;
-	/* Requests with a response begin with its address. */
+	/* A request that has a response begins with the program's address for it. */
 	memcpy(&c->out, c->in, sizeof(c->out));
 	c->out_size = row->out_size;
 	c->driver_out = c->out + row->out_size;
@@ -245,8 +246,8 @@ int command_forbid_unlock(struct hca *hca)
 	return 0;
 }
 
-/* Copies the request into the handler's structure. 0; -EOPNOTSUPP: the request has other bytes than
- * zeros behind that structure. */
+/* Copies the request into the handler's structure. 0; -EOPNOTSUPP: the request is longer, and not
+ * all bytes behind that structure are 0. */
 static int copy_request(struct command *c, uint32_t size)
 {
 	uint32_t n = c->in_size < size ? c->in_size : size;
@@ -294,8 +295,9 @@ static int run_handler(struct command *c, const struct command_row *row)
 	return rc;
 }
 
-/* Runs the command as a user of the context: the objects stay until its end, also if another thread
- * closes the file. Returns the handler's result; -EIO: the objects are destroyed already. */
+/* Runs the command as a user of the context: its objects stay until the command ends, also if
+ * another thread closes the device. Returns the handler's result; -EIO: the objects are destroyed
+ * already. */
 static int run_counted(struct command *c, const struct command_row *row)
 {
 	int rc;
@@ -342,8 +344,9 @@ static struct qp *find_live_qp(const struct uverbs_file *file, uint32_t handle)
 	return (struct qp *)handle_find(&file->handles, OBJECT_QP, handle);
 }
 
-/* Reads the pages of the segments that lie in regions. With `on_demand`, the process has on-demand
- * regions, which are not in the index of mr_index.h: then reads the pages of all segments. */
+/* Reads the pages of the segments that lie in regions. `on_demand`: the process has on-demand
+ * regions. These are not in the index of mr_index.h, so the function then reads the pages of all
+ * segments. */
 static void touch_memory(const struct urxe_seg *segs, uint32_t n, bool on_demand)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -398,7 +401,7 @@ static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_s
 		rc = qp ? qp_doorbell(qp) : handle_error(&file->handles, post->qp_handle);
 		if (!rc)
 			urxe_qp_execute(qp->qp, now);
-		/* The HCA has the requests of an offloaded queue pair already. */
+		/* The HCA has the requests of an offloaded queue pair: the engine has no frames. */
 		if (rc || !urxe_qp_offloaded(qp->qp))
 			engine_transmit(now);
 		adapter_publish();
@@ -435,8 +438,8 @@ ssize_t uverbs_write(struct uverbs_file *file, int fd, const void *buf, size_t c
 	int rc;
 
 	/* Fast path: does not copy the command, and writes no response, because librxe ignores it.
-	 * A bad address raises SIGSEGV here: uaccess_read would take more than 40 instructions for
-	 * each doorbell. */
+	 * If `buf` is a bad address, the thread gets SIGSEGV instead of EFAULT: uaccess_read would
+	 * take more than 40 instructions for each doorbell. */
 	if (is_doorbell(doorbell, count))
 		rc = ring_doorbell(file, &doorbell->post);
 	else if (count < sizeof(struct ib_uverbs_cmd_hdr) || count > REQUEST_MAX)

@@ -8,11 +8,12 @@
 #include <rxe/types.h>
 
 /*
- * Resolves the path to an address, with the next hop from the daemon. 0, or -EINVAL: no GRH (RoCE
- * has no other address, A16.4), or the port does not exist; or the error of port_check_source();
- * other errors are the daemon's. *hop_error: 0, or -ENETUNREACH or -EHOSTUNREACH if the daemon
- * knows no next hop; the function returns 0 all the same, with dmac 0. Then only an HCA, which
- * finds its next hops itself, can use the path. Blocks; adapter.lock must not be held.
+ * Resolves the path to an address, with the next hop from the daemon. 0; -EINVAL: the address has
+ * no GRH, which RoCE requires (A16.4), or the port does not exist; the error of
+ * port_check_source(); or an error of the daemon. If the daemon knows no next hop, returns 0 with
+ * dmac 0, and sets *hop_error to -ENETUNREACH or -EHOSTUNREACH; else *hop_error is 0. With dmac 0
+ * only an HCA can use the path, because it finds next hops itself. Blocks; adapter.lock must not be
+ * held.
  */
 int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path, int *hop_error);
 /* Sets *attr to the address in a MODIFY_QP, in the form that address_path() takes. */

@@ -3,10 +3,10 @@
  * Handlers of the commands of the uverbs write() ABI (rdma/ib_user_verbs.h), for the table in
  * uverbs.c.
  *
- * A handler returns 0 or a negative errno value, which write(2) returns to the program. It runs
- * with adapter.lock, after the checks of command_lock. A handler whose row in uverbs.c is
- * `unlocked` runs without lock and checks, and calls command_lock itself (GET_CONTEXT checks for
- * itself).
+ * A handler returns 0 or a negative errno value, with which write(2) fails. It runs with
+ * adapter.lock, after the checks of command_lock. A handler whose row in uverbs.c is `unlocked`
+ * runs without the lock and the checks. It calls command_lock itself, except GET_CONTEXT, which
+ * makes its own checks.
  */
 #ifndef URXE_VERBS_UVERBS_UVERBS_COMMAND_H
 #define URXE_VERBS_UVERBS_UVERBS_COMMAND_H
@@ -32,8 +32,9 @@ struct command {
 	/* The object whose handle is in the request, if the row in uverbs.c is a ROW_OBJECT; NULL
 	 * for other rows. */
 	struct object *object;
-	/* `in`: the core request as sent; `out`: the program's address for the core response.
-	 * driver_...: the same of the provider. Sizes in bytes. */
+	/* `in`: the core's part of the request as the program has sent it; `out`: the program's
+	 * address for the core's response. driver_...: the same for the provider's part. Sizes in
+	 * bytes. */
 	const uint8_t *in;
 	uint32_t in_size;
 	uint64_t out;

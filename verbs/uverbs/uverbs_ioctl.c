@@ -18,7 +18,7 @@
 
 struct ioctl_command {
 	struct ib_uverbs_attr by_id[ATTRS]; /* len 0 and data 0: missing */
-	struct ib_uverbs_ioctl_hdr hdr;     /* last, because it ends with an array without size */
+	struct ib_uverbs_ioctl_hdr hdr;     /* the last member: it ends with a flexible array */
 };
 
 static int read_attrs(struct ioctl_command *c, uint64_t address)
