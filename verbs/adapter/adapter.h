@@ -64,9 +64,9 @@ struct adapter_hca {
 	bool handled_down; /* URXE_HCA_GONE=engine: adapter_hca_renew has seen that the HCA's port
 			      is down. `hca` is NULL, or still open because the engine could not
 			      take over */
-	/* recv_hook.c could not replace post_recv of a context, so the HCA gets receives late: each
-	 * run of the engine reads the receive rings of the offloaded queue pairs of such
-	 * contexts. */
+	/* recv_hook.c could not replace post_recv of a context, so the HCA gets receive requests
+	 * late: each run of the engine reads the receive rings of such a context's offloaded queue
+	 * pairs. */
 	bool unhooked;
 	/* The CQ that a thread of the program polls now: most polls take only the completions of
 	 * this CQ from the HCA (hca_poll_cq). NULL: those of all CQs. */
@@ -118,11 +118,9 @@ struct adapter {
 	uint64_t uplink_retry_at;    /* when to ask the daemon again, by clock_now(); 0: never */
 	uint64_t uplink_retry_ns;   /* length of the wait until uplink_retry_at; 0: the last attempt
 				       did not lack descriptors or memory */
-	uint64_t uplink_look_at;    /* when to check whether a receive ring of the uplink has
-				       stopped; 0: no uplink */
+	uint64_t uplink_look_at;    /* when to check for a stopped receive ring; 0: no uplink */
 	bool uplink_stopped;        /* the last check found a stopped ring */
-	uint64_t uplink_suspect_at; /* when a ring was replaced that may only have been full; 0:
-				       never */
+	uint64_t uplink_suspect_at; /* when a ring was last replaced on suspicion; 0: never */
 	uint64_t uplink_stopped_at; /* when a check last found a stopped ring; 0: never */
 	uint64_t uplink_stop_ns;    /* length of the pause without an uplink after that; 0: none */
 	bool inbox_broken;          /* a peer has violated the protocol of this process's inbox */
@@ -153,7 +151,7 @@ struct adapter {
 	bool events_due;    /* adapter_publish() has to flush waiting_channels */
 	bool channel_waits; /* a channel has joined waiting_channels since the engine thread last
 			       chose the descriptors of its poll(2) */
-	uint32_t multicast_changes; /* how often the NIC's choice of multicast frames has changed */
+	uint32_t multicast_changes; /* how often the NIC's reception of multicast was switched */
 	uint32_t multicast_applied; /* value of multicast_changes that the daemon has applied */
 	struct remote_qp_list remote_qps;
 	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */

@@ -60,7 +60,7 @@ int remote_qp_register_all(struct vnic_driver *nic)
 	{
 		int rc = vnic_driver_register(nic, remote->local_qpn, remote->dgid, remote->qpn);
 
-		/* The QPs that are connected to it fail by their own timeouts. */
+		/* The QPs connected to this remote QP fail by their own timeouts. */
 		if (rc)
 			log_error("cannot connect to remote QP %#x again: %s", remote->qpn,
 				  strerror(-rc));

@@ -15,7 +15,7 @@
 struct hca;
 
 /*
- * Whether the daemon has another HCA than the adapter, or the adapter's HCA is dead. With
+ * Whether the daemon names another HCA than the adapter has, or the adapter's HCA is dead. With
  * URXE_HCA_GONE=engine also whether that HCA's port has gone down, or is active again. Also whether
  * it is time to open again an HCA for which descriptors or memory were lacking.
  */

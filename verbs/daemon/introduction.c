@@ -53,8 +53,8 @@ void adapter_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 {
 	int rc;
 
-	/* The adapter has the inbox already: frames to the process went by the switch while its
-	 * inbox was full. */
+	/* The adapter has the inbox already. The daemon has sent it because frames to the process
+	 * went by the switch while the inbox was full. */
 	if (tx_has_inbox(&adapter.tx, adapter.welcome.mac, qpn)) {
 		for (int i = 0; i < VNIC_INBOX_FDS; i++)
 			close(fds[i]);

@@ -20,15 +20,15 @@ struct qp;
  */
 bool uplink_qpn_update(struct qp *qp);
 /*
- * The same for all queue pairs. Call it:
+ * Tells the daemon, as uplink_qpn_update(), for all queue pairs. Call it:
  * - when a take-over begins, before the HCA stops any queue pair, and when it has ended;
  * - when the device's addresses have changed;
  * - before another daemon learns the QPNs;
  * - again and again while adapter.uplink_qpns_late is true.
  */
 void uplink_qpns_update(void);
-/* True: the daemon has applied all that uplink_qpn_update() and uplink_qpns_update() had to tell,
- * or this process has no daemon. */
+/* Whether the daemon has applied all changes of uplink_qpn_update() and uplink_qpns_update(). Also
+ * true if this process has no daemon. */
 bool uplink_qpns_handled(void);
 
 #endif

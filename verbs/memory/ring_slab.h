@@ -28,8 +28,7 @@ struct ring_space {
 	uint64_t top;
 	struct ring_slab *filling; /* the slab that gets the next ring; NULL: a new slab */
 	/* The next three are valid only while `filling` is not NULL, and in a restored process: */
-	uint64_t
-		offset; /* of the newest ring in the memfd: the end of the room for further rings */
+	uint64_t offset; /* of the newest ring in the memfd; the room for further rings ends here */
 	uint64_t mapped; /* start in the memfd of that room; <= offset */
 	uint8_t *base;   /* address of that room's start */
 

@@ -30,7 +30,6 @@ bool sigbus_guard_installed(void);
 /* In a forked child: initialises this file's lock, which a thread of the parent may have held. */
 void sigbus_guard_fork_child(void);
 
-/* Whether the signal is SIGSEGV or SIGBUS. */
 static inline bool sigbus_guard_covers(int number)
 {
 	return number == SIGSEGV || number == SIGBUS;

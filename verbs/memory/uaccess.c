@@ -46,9 +46,9 @@ static void copy_bytes(void *arg)
 	memcpy(m->to, m->from, m->size);
 }
 
-/* Whether the SIGBUS guard can protect memcpy() there; a guarded memcpy() takes a tenth of the time
- * of a system call. For non-canonical addresses the processor reports no fault address, so the
- * guard cannot help. */
+/* Whether the SIGBUS guard can protect memcpy() at the address; a guarded memcpy() takes a tenth of
+ * the time of a system call. For non-canonical addresses the processor reports no fault address, so
+ * the guard cannot help. */
 static bool is_guarded(uint64_t address, size_t size)
 {
 	return sigbus_guard_installed() && address && address < UACCESS_END &&

@@ -131,7 +131,7 @@ typedef void comp_channel_event_fn(void *arg, const struct comp_channel_event *e
 void comp_channel_peek(const struct comp_channel *channel, comp_channel_event_fn *event, void *arg);
 /* Sends as many of the waiting events as the socket takes. */
 void comp_channel_flush(struct comp_channel *channel);
-/* Does the same for all channels of the process that have waiting events. */
+/* comp_channel_flush() for all channels of the process that have waiting events. */
 void comp_channels_flush(void);
 
 #endif

@@ -14,8 +14,7 @@
 
 /* One unmapping call of the program, in progress. */
 struct unmapping {
-	struct urxe_extent
-		bytes; /* the range that the call unmaps; empty if none of it is registered */
+	struct urxe_extent bytes; /* what the call unmaps; empty: no registered memory */
 	/* adapter.registrations before the call: regions with a larger number belong to new
 	 * mappings. */
 	uint64_t registrations;

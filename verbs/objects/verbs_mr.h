@@ -36,7 +36,6 @@ struct mr {
 /* Counts a region among those of the process: adds its pages to the index of mr_index.h, or, if the
  * region is on-demand, counts it in adapter.on_demand_mrs. 0 or -ENOMEM. */
 int mr_count(const struct mr *mr);
-/* Undoes mr_count. */
 void mr_uncount(const struct mr *mr);
 /* Deregisters the region, and frees it as mr_release does. 0, or -EBUSY: a memory window is bound
  * to the region. */

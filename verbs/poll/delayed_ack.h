@@ -27,8 +27,7 @@
 #define DELAYED_ACK_LATE  1024u
 
 struct delayed_ack {
-	uint32_t wanted; /* number of further replies at once that are required before an ACK is
-			    kept */
+	uint32_t wanted; /* number of replies at once that are still required to keep an ACK */
 };
 
 /*

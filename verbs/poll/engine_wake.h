@@ -43,7 +43,7 @@ extern atomic_bool adapter_main_thread_ended;
  */
 void engine_wake_for_work(void);
 /* Call it when a program has got or renewed the poll grant: wakes the thread if its sleep would
- * last longer than to the next look at the grant (`look`). */
+ * last longer than to the next check of the grant (`look`). */
 void engine_wake_for_grant(uint64_t now);
 /* Wakes the thread in any case. The caller makes sure that the thread exists. */
 void engine_wake(void);

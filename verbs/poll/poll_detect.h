@@ -41,7 +41,7 @@
 #define POLL_DETECT_FORGET_LOST (POLL_DETECT_DOUBT + 1024u)
 
 struct poll_detect {
-	_Atomic uint64_t since;   /* when the program went away; 0: it is not away */
+	_Atomic uint64_t since;   /* when the present time away began; 0: the program is not away */
 	_Atomic uint64_t back_at; /* when the last long time away ended */
 	_Atomic uint32_t score;   /* number of further short times away until the long ones are
 				     forgotten; 0: none is remembered */

@@ -95,7 +95,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 }
 
 /* Returns the time of the engine thread's next run: the end of the poll grant; without a grant the
- * engine's next deadline, or an earlier look (STUCK, FLUSH, POLL_GRANT_NS). */
+ * engine's next deadline, or an earlier check (STUCK, FLUSH, POLL_GRANT_NS). */
 static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = engine_deadline();

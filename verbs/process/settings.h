@@ -22,7 +22,7 @@ void settings_read(void);
  * Any thread, as the functions below.
  */
 uint64_t settings_reconnect_ns(void);
-/* URXE_WAY; HCA_WAY_AUTO without it. */
+/* The value of URXE_WAY; HCA_WAY_AUTO if it is not set. */
 enum hca_way settings_hca_way(void);
 /* Whether the engine takes over the queue pairs of an HCA that goes: URXE_HCA_GONE=engine. */
 bool settings_engine_takes_over(void);

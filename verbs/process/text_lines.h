@@ -12,10 +12,9 @@
 #include <stddef.h>
 
 struct text_lines {
-	int fd;     /* -1: the file could not be opened; the text is empty */
-	int cancel; /* for cancellation_restore */
-	size_t at,
-		end; /* bytes[at] to bytes[end - 1] were read from the file and not returned yet */
+	int fd;         /* -1: the file could not be opened; the text is empty */
+	int cancel;     /* for cancellation_restore */
+	size_t at, end; /* bytes[at] to bytes[end - 1] were read, and not returned yet */
 	char bytes[1024];
 };
 

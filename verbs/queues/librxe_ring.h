@@ -34,7 +34,7 @@ static inline uint32_t queue_receive_bytes(uint32_t max_sge)
 }
 /* The bytes that a ring takes in the memfd, a multiple of the page size. */
 uint64_t queue_bytes(const struct queue *queue);
-/* Destroys the ring. `space`: that of its creation. No effect if the queue has no ring. */
+/* Destroys the ring. `space`: as for queue_create(). No effect if the queue has no ring. */
 void queue_destroy(struct queue *queue, struct ring_space *space);
 /* The number of elements that fit; one slot stays empty, to tell a full ring from an empty one. */
 static inline uint32_t queue_capacity(const struct queue *queue)

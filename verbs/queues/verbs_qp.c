@@ -115,7 +115,6 @@ void qp_send_retired(void *qp_ctx)
 	mark_dirty(qp_ctx);
 }
 
-/* Whether a successful completion belongs to a receive request. */
 static bool wc_is_receive(const struct urxe_wc *wc)
 {
 	return wc->opcode == URXE_WC_RECV || wc->opcode == URXE_WC_RECV_RDMA_WITH_IMM;

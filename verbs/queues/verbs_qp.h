@@ -42,8 +42,7 @@ struct qp {
 
 	struct pd *pd;
 	struct cq *recv_cq;
-	struct remote_qp
-		*remote; /* the remote QP that the daemon knows; NULL: not connected, or UD */
+	struct remote_qp *remote; /* the registration with the daemon; NULL: UD, or none yet */
 	/* The record of the QPN in adapter.added_qps. NULL: no HCA backs the device, the daemon has
 	 * refused the QPN, or memory was short. */
 	struct added_qp *added;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Chooses whether the HCA or the engine executes a connection. For uverbs/cmd_modify_qp.c.
- */
+/* Chooses whether the HCA or the engine executes a connection. For uverbs/cmd_modify_qp.c. */
 #ifndef URXE_VERBS_REQUESTS_HCA_CHOICE_H
 #define URXE_VERBS_REQUESTS_HCA_CHOICE_H
 

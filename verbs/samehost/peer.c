@@ -179,7 +179,6 @@ static bool invalidate_pieces(const struct peer *peer)
 	       sizeof(bits);
 }
 
-/* Whether the thread is of this process. */
 static bool is_own_thread(int32_t tid)
 {
 	char path[40];

@@ -45,7 +45,7 @@ struct peers_ops {
  * (peers.remote_pieces). */
 struct peer_pieces {
 	struct iovec local[URXE_COPY_EXTENTS + URXE_COPY_PARTS];
-	uint32_t n_local, n_remote;        /* n_remote: of peers.remote_pieces */
+	uint32_t n_local, n_remote;        /* entries in `local` and in peers.remote_pieces */
 	uint64_t lengths[URXE_COPY_PARTS]; /* bytes of each part (WRITE or READ) of the copy */
 };
 

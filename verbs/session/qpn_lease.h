@@ -59,7 +59,6 @@ void *leases_next(const struct leases *leases, uint32_t *at);
 /* The QP that has the number; NULL: there is none. */
 void *leases_find(const struct leases *leases, uint32_t qpn);
 
-/* Whether all leased numbers are in use. */
 static inline bool leases_full(const struct leases *leases)
 {
 	return leases->used == leases->n * VNIC_LEASE_QPNS;

@@ -356,7 +356,7 @@ static void fill_rereg(struct ib_uverbs_reg_mr *to, const struct ib_uverbs_rereg
 	uint64_t hca_va;
 
 	urxe_mr_query(mr->mr, &was);
-	/* The IOVA of a zero-based region is 0, whatever its hca_va. */
+	/* was.iova of a zero-based region is 0, and not the hca_va that the program has given. */
 	hca_va = was.access & URXE_ACCESS_ZERO_BASED ? mr->start : was.iova;
 	*to = (struct ib_uverbs_reg_mr){
 		.start = moves ? request->start : mr->start,
