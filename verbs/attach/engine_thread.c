@@ -35,8 +35,7 @@
 
 #define US 1000u
 
-/* Maximum of runs of the engine in one round (run_round), before the thread polls its descriptors
- * again. */
+/* Maximum of runs of the engine in one round (run_round); then the thread polls its descriptors. */
 #define RUNS 4
 /* If frames come after a sleep shorter than this, in ns, the thread expects the next ones as soon,
  * and busy-polls for them. */

@@ -149,8 +149,7 @@ static bool is_oldest_of_library(void)
 /*
  * Ends the process as the end of the program's last thread would without this library's threads, so
  * with the main thread's signal mask. Keeps pending signals blocked: all threads of the program had
- * blocked them, or the signal is a SIGXFSZ that the kernel has sent to this thread for a write of
- * the library.
+ * blocked them, or it is a SIGXFSZ that the kernel has sent to this thread for its own write.
  */
 static _Noreturn void end_process(void)
 {

@@ -125,8 +125,7 @@ struct hca *adapter_hca_release(void)
 	hca_defer_destruction(hca);
 	hca_detach(hca);
 	uplink_qpns_update();
-	/* The engine may have frames to send for queue pairs that it has taken over: the engine
-	 * thread sends them. */
+	/* The engine thread sends the frames of queue pairs that the engine has taken over. */
 	engine_wake_for_work();
 	adapter_publish();
 	return hca;
@@ -172,8 +171,8 @@ static void open_hca(const struct vnic_attach_hca *wanted)
 	hca_retry_note(&adapter.hca.retry, rc, clock_now());
 	if (rc)
 		return;
-	/* If the daemon has named another HCA meanwhile, the engine thread opens that one in its
-	 * next round. */
+	/* If the daemon has named another HCA meanwhile, the engine thread's next round opens it.
+	 */
 	if (wanted->generation == adapter.welcome.port.hca.generation && !adapter.dead) {
 		attach_hca(hca, wanted);
 		return;
@@ -355,8 +354,7 @@ static void fail_numbers_unknown(void)
 }
 
 /* One attempt of adapter_hca_take_over. If the HCA goes, first fails the queue pairs that the
- * engine cannot take over: each time, because the program may have created more since the last
- * attempt. */
+ * engine cannot take over; each attempt does so, because the program may have created more. */
 static int try_take_over(struct urxe_offload_refusal *refusal)
 {
 	if (hca_goes())

@@ -20,8 +20,7 @@
 /*
  * Time from one check whether a receive ring of the direct uplink has stopped to the next, ns.
  * BUSY: frames come, the program polls, or the engine waits for answers. It is less than the time
- * of all retries of a requester (8 timeouts of 67 ms). QUIET: an idle process, for which it costs
- * little.
+ * of all retries of a requester (8 timeouts of 67 ms). QUIET: the process is idle.
  */
 #define LOOK_BUSY_NS  (100 * UINT64_C(1000000))
 #define LOOK_QUIET_NS (1000 * UINT64_C(1000000))
@@ -115,9 +114,8 @@ static bool is_temporary(int rc)
 	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS;
 }
 
-/* Sets the time of the next attempt (adapter.uplink_retry_at). *pause: length of the pause before
- * the last attempt in ns, which this function doubles; 0: there was none, so the next pause is
- * short. */
+/* Sets the time of the next attempt (adapter.uplink_retry_at). *pause: ns of the last pause, which
+ * this function doubles; 0: there was none, so the next pause is short. */
 static void retry_later(uint64_t *pause)
 {
 	const uint64_t longer = 2 * *pause;

@@ -20,8 +20,7 @@ bool adapter_uplink_stale(void);
  * daemon ends meanwhile, the old ones stay. After another error there are none; if descriptors or
  * memory were lacking, the next attempt comes after 20 ms, then after twice as long each time, up
  * to 1 min. The same pauses follow if a receive ring has stopped twice within 10 s. Releases
- * adapter.lock while it waits for the answer and opens the rings. In the engine thread, or before
- * it starts.
+ * adapter.lock for the request and the rings. In the engine thread, or before that thread starts.
  */
 void adapter_renew_uplink(void);
 /* Call it when the process has leased another block of QPNs: the packet sockets receive packets to

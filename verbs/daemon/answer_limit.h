@@ -2,8 +2,7 @@
 /*
  * How long a thread waits for the daemon's answer to a request: 5 s during an attachment and at its
  * end, because fork() in another thread waits for adapter_open_lock meanwhile; 30 s between. A
- * daemon waits for its disk when it stores records for the next daemon: several seconds beside
- * programs that write much.
+ * daemon that stores records for the next one may wait seconds for a disk that programs write to.
  */
 #ifndef URXE_VERBS_DAEMON_ANSWER_LIMIT_H
 #define URXE_VERBS_DAEMON_ANSWER_LIMIT_H

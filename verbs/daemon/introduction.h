@@ -8,9 +8,8 @@
 #include <vnic/driver.h>
 
 /*
- * Populates the pages of this process's inbox, once. Call it when the process has got a peer's
- * inbox: the peer then has this process's inbox, and may send. adapter.lock must not be held,
- * because this takes long.
+ * Populates the pages of this process's inbox, once, without adapter.lock, because that takes long.
+ * Call it when the process has got a peer's inbox: the peer then has this process's, and may send.
  */
 void adapter_populate_inbox(void);
 /*

@@ -65,8 +65,8 @@ static void fail_adapter(const char *reason)
 	adapter_note_death(true);
 	while ((qp = leases_next(&adapter.leases, &at)))
 		qp_abort(qp);
-	/* Sends the events of these completions at once (drain): comp_channels_end() below discards
-	 * later ones. */
+	/* Sends the events of these completions before comp_channels_end(), which discards others.
+	 */
 	due_events_begin_drain();
 	adapter_publish();
 	due_events_end_drain();
@@ -195,8 +195,8 @@ void reconnect_try(void)
 	uint64_t now = clock_monotonic();
 	int rc;
 
-	/* With a direct uplink the engine thread also calls this function when it wakes up for
-	 * frames. */
+	/* With a direct uplink, the engine thread wakes up for frames and calls this function, too.
+	 */
 	if (now < reconnect.next)
 		return;
 	reconnect.next = now + RECONNECT_INTERVAL_NS / 2;

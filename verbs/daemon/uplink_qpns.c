@@ -34,8 +34,7 @@ static bool may_stop(void)
 	return adapter.hca.take_over.takers || adapter.hca.stopped;
 }
 
-/* Whether the engine executes the queue pair, or may soon execute it, and other hosts send packets
- * to it. */
+/* Whether the engine executes the queue pair, or soon may, and other hosts send packets to it. */
 static bool needs_uplink(const struct qp *qp)
 {
 	const enum urxe_qp_state state = qp_state(qp);

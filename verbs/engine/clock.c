@@ -18,8 +18,7 @@ static uint64_t read_kernel_clock(void)
 /*
  * The rate between two anchors (struct clock_anchor) has errors: the delays of the kernel's two
  * answers, and the kernel's adjustments of its clock. An anchor is exact if its delay is at most
- * 1/LATE of the time between the anchors. The rate is lowered by 1/SLOWER, more than all errors
- * together.
+ * 1/LATE of the time between the anchors. The rate is lowered by 1/SLOWER, more than all errors.
  */
 #define LATE   1024u
 #define SLOWER 256u

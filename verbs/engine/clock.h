@@ -42,8 +42,7 @@ uint64_t clock_read_kernel(void);
 
 /*
  * CLOCK_MONOTONIC in nanoseconds, or some microseconds less; up to about 50 us less where the
- * kernel answers slowly. Never goes back in one thread, unless the counter of cycles jumps (struct
- * clock_anchor).
+ * kernel answers slowly. Never goes back in one thread, unless the counter of cycles jumps.
  */
 static inline uint64_t clock_monotonic(void)
 {

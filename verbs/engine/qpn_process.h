@@ -21,9 +21,8 @@ struct qpn_processes {
 	uint32_t n;
 };
 
-/* Sets the process of the QPN, and replaces an earlier entry. No function removes a single entry:
- * to forget a QPN, tx.c sets the process of its entry to VNIC_BLOCK(qpn). The caller holds
- * adapter.lock. 0 or -ENOMEM. */
+/* Sets the process of the QPN, and replaces an earlier entry. No function removes an entry: to
+ * forget a QPN, tx.c sets its process to VNIC_BLOCK(qpn). With adapter.lock. 0 or -ENOMEM. */
 int qpn_process_set(struct qpn_processes *processes, uint32_t qpn, uint32_t process);
 void qpn_processes_free(struct qpn_processes *processes);
 

@@ -280,8 +280,7 @@ uint32_t tx_reserve(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint
 	const struct vnic_frame *from = tx->slots;
 
 	tx->now = now;
-	/* Buffers of the NIC that are still free from the last call, because their frames went to
-	 * inboxes, are used again. */
+	/* Not while enough buffers of the last call are free: their frames went to inboxes. */
 	if (tx->free < n)
 		n = reserve_slots(tx, now, n);
 	tx->n_stream_slots = reserve_stream_slots(tx, now, n);
@@ -800,8 +799,8 @@ static bool are_large(const struct urxe_frame *frames, uint32_t n)
 /*
  * Returns the inbox into which the engine is to write the next burst, because the next frames
  * probably go there; NULL: none. Returns the inbox of `process` if all frames of this burst go
- * there, and either are large (`large`), or this is one frame and the last burst's first frame went
- * there, too.
+ * there, and they are large, or they are one frame and the last burst's first frame went there,
+ * too.
  */
 static struct tx_route *detect_stream(const struct tx *tx, const struct urxe_frame *frames,
 				      uint32_t n, uint32_t process, bool large)

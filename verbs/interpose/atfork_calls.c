@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Replaces the function of libc that pthread_atfork(3) calls, so that this library's handlers of
- * fork are installed after those of the allocator and before those of the program
- * (process/fork_handlers.h).
+ * Replaces the function of libc that pthread_atfork(3) calls: this library's handlers of fork have
+ * to come after those of the allocator, and before the program's (process/fork_handlers.h).
  */
 #include "process/defines_symbol.h"
 #include "process/fork_handlers.h"

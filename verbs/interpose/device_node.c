@@ -38,8 +38,7 @@ static const struct node *node_of(enum device device)
 	return strcmp(run_dir_uverbs_name(), VNIC_UVERBS_NAME) ? &uverbs_other : &uverbs;
 }
 
-/* Not inlined, so that `buf` is not on the stack while a thread with a small stack opens the
- * device. */
+/* Not inlined: `buf` must not be on a small stack while the thread opens the device. */
 static __attribute__((noinline)) bool is_redirected(const char *path)
 {
 	char buf[PATH_MAX];

@@ -140,8 +140,7 @@ void closefrom(int first)
 	REAL(closefrom)(kept + 1);
 }
 
-/* Defines dup(2), dup2(2) or dup3(2). `replaced`: the descriptor that the duplicate replaces; -1:
- * none. */
+/* Defines dup(2), dup2(2) or dup3(2). `replaced`: the descriptor that is replaced; -1: none. */
 #define DUP(name, parameters, arguments, replaced)                     \
 	HOOKED(int, name) parameters                                   \
 	{                                                              \

@@ -14,8 +14,7 @@
 /*
  * Finds the function of that name that this library replaces, in liburxe-outer.so or libibverbs.
  * RTLD_NEXT does not find it if dlopen has loaded libibverbs; then uses a handle of libibverbs.
- * NULL: not found. The caller closes *library after its call of the function, unless *library is
- * NULL.
+ * NULL: not found. The caller closes *library, unless it is NULL, after its call of the function.
  */
 static void *next_function(const char *name, const char *version, void **library)
 {

@@ -141,8 +141,7 @@ static bool grows_in_place(void *old, size_t old_length, size_t length, int flag
 	       REAL(mremap)(old, old_length, length, 0) != MAP_FAILED;
 }
 
-/* unmap_begin() for an mremap that shrinks a mapping in place. The kernel unmaps only whole pages
- * behind the new end. */
+/* unmap_begin() for an mremap that shrinks a mapping in place: the kernel unmaps whole pages. */
 static void begin_shrinking(struct unmapping *u, char *old, size_t old_length, size_t length)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE), kept = (length + page - 1) & ~(page - 1);

@@ -19,8 +19,8 @@
 #define NODE_DIR   "/dev/infiniband"
 #define UVERBS_DIR "dev/infiniband/"
 
-/* Prefixes of redirected paths, and their counterparts below the run directory. The first prefix
- * that fits counts. */
+/* Prefixes of redirected paths, and their counterparts below the run directory; the first counts.
+ */
 static const struct {
 	const char *prefix;
 	const char *dir;
@@ -72,8 +72,8 @@ static void check_run_dir(const char *run_dir)
 	errno = saved;
 }
 
-/* Whether the path is a uverbs node of another device than this library's: liburxe-outer.so in this
- * process may play that device. */
+/* Whether the path is a uverbs node of another device than this library's. In a nested `urxe run`,
+ * the other of liburxe.so and liburxe-outer.so plays that device. */
 static bool is_foreign_node(const char *path)
 {
 	const char *name = path + strlen("/" UVERBS_DIR);

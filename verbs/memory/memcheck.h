@@ -11,8 +11,7 @@
 
 /*
  * Tells memcheck to regard this memory as initialised, because memcheck does not see the bytes that
- * a peer writes there by process_vm_writev(2). Outside valgrind the call takes a few instructions.
- * Any thread.
+ * a peer writes there by process_vm_writev(2). Takes few instructions without valgrind. Any thread.
  */
 static inline void memcheck_define(uint64_t start, uint64_t length)
 {

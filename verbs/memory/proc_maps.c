@@ -28,9 +28,8 @@ bool proc_maps_next(struct text_lines *maps, struct mapping *m)
 	return true;
 }
 
-/* Whether the mapping belongs to the attachment at `start`: the mapping's address minus its offset
- * in the segment is `start`. For another attachment of the segment the difference is its own
- * address. */
+/* Whether the mapping belongs to the attachment of the segment at `start`: then the mapping's
+ * address minus its offset in the segment is `start`. */
 static bool is_attached_at(const struct mapping *m, uint64_t start)
 {
 	return m->segment && m->start - start == m->offset;

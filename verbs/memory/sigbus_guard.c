@@ -17,7 +17,7 @@
 struct guarded_access {
 	void *jump[5]; /* the buffer of __builtin_setjmp */
 	uint64_t first, length;
-	struct guarded_access *outer; /* an access that this one, in a signal handler, interrupts */
+	struct guarded_access *outer; /* the access that this signal handler interrupts; or NULL */
 };
 
 /* Initial-exec: neither an access nor the handler may call the dynamic linker to find these. */
@@ -161,9 +161,8 @@ static bool is_handler(const struct sigaction *act)
 
 static void end_process(int number, const siginfo_t *info);
 
-/* Carries out the program's action for the signal. The kernel has already blocked the signals of
- * the action's mask, unless another thread has set the action since. The return from on_fault()
- * restores the mask. */
+/* Carries out the program's action for the signal. The kernel has already blocked the action's
+ * mask, unless another thread has set the action since. The return from on_fault() restores it. */
 static void call_program_handler(int number, siginfo_t *info, void *context)
 {
 	struct taken_signal *t = signal_of(number);
@@ -190,8 +189,7 @@ static void call_program_handler(int number, siginfo_t *info, void *context)
 		act.sa_handler(number);
 }
 
-/* The faulting thread continues here after on_fault(), as if the faulting instruction had called
- * this function. */
+/* A thread continues here after on_fault(), as if the faulting instruction had called this. */
 static _Noreturn __attribute__((noinline)) void abort_access(void)
 {
 	__builtin_longjmp(current_access->jump, 1);
@@ -287,9 +285,8 @@ static int take_signal(int number)
 		return 0;
 	set_action(t, &was);
 	/*
-	 * From now on, sigbus_guard_sigaction() of other threads stores their actions in *t. A
-	 * thread that is already in the system call finds `taken` set afterwards, and calls
-	 * retake_signal().
+	 * From now on, sigbus_guard_sigaction() of other threads stores their actions in *t. After
+	 * a system call in progress a thread finds `taken` set, and calls retake_signal().
 	 */
 	atomic_store(&t->taken, true);
 	if (install_handler(number, action_slot(t, atomic_load(&t->version)), &was)) {

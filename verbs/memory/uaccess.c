@@ -110,8 +110,7 @@ void uaccess_touch(uint64_t start, uint64_t length)
 		sigbus_guard_run(NULL, &bytes, read_pages, &bytes);
 }
 
-/* Whether the kernel knows MADV_POPULATE_READ. Tries it once, for the page of `known`, which is
- * mapped. */
+/* Whether the kernel knows MADV_POPULATE_READ: tries it once, for the mapped page of `known`. */
 static bool have_populate(void)
 {
 	static int known; /* 0 = not asked, 1 = yes, -1 = no */

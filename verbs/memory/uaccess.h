@@ -35,9 +35,9 @@ int uaccess_populate(uint64_t start, uint64_t length, int writable);
 bool uaccess_is_mapped(uint64_t start, uint64_t length);
 
 /*
- * Reads one byte of each page of [start, start + length), so that missing pages become present.
- * Stops at a bad address. adapter.lock must not be held: with userfaultfd, a fault waits for the
- * program's handler.
+ * Reads one byte of each page of [start, start + length), so that missing pages become present, up
+ * to a bad address. Without adapter.lock: with userfaultfd, a fault waits for the program's
+ * handler.
  */
 void uaccess_touch(uint64_t start, uint64_t length);
 

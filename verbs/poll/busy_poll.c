@@ -16,14 +16,12 @@
 #define QUIET_NS (50 * US)
 /*
  * Time from one run of the engine to the next in a busy poll, ns. Frames gather meanwhile: the
- * engine handles several for little more than the cost of one, and the peer gets one
- * acknowledgement.
+ * engine handles several for about the cost of one, and the peer gets one acknowledgement.
  */
 #define GATHER_NS 1000u
 /* If one look without frames takes longer, ns, this thread lost its processor to other threads. */
 #define CROWDED_NS (40 * US)
-/* Pause after a useless busy poll (set_pause), ns; doubled after each further one, up to the
- * maximum. */
+/* Least and greatest pause after useless busy polls (set_pause), ns; it doubles after each. */
 #define PAUSE_MIN_NS (250 * US)
 #define PAUSE_MAX_NS (128 * MS)
 

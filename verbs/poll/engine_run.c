@@ -212,8 +212,7 @@ static bool poll_hca(void)
 			   adapter.hca.polled ? urxe_offload_hca_cq(adapter.hca.polled) : NULL);
 }
 
-/* Flushes receive requests that the program has posted to QPs in the error state: no doorbell
- * reports them. */
+/* Flushes receive requests that were posted, without a doorbell, to QPs in the error state. */
 static void flush_qps(void)
 {
 	struct qp *qp;

@@ -64,7 +64,6 @@ int engine_wake_fd_within(unsigned int first, unsigned int last)
 
 	if (fd <= 0 || (unsigned int)fd < first || (unsigned int)fd > last)
 		return -1;
-	/* -1 also in a child that a signal handler has forked: the number is that of the parent's
-	 * thread. */
+	/* In a child that a signal handler has forked, wake_fd is that of the parent's thread. */
 	return fd_is_owner() && !adapter.lock.orphaned ? fd : -1;
 }

@@ -18,9 +18,8 @@ struct engine_thread {
 	 * reads it without adapter.lock. */
 	atomic_int wake_fd;
 	bool stop; /* the thread has to end */
-	/* When the sleeping thread wakes up by itself, by clock_now(); 0: it is awake, or
-	 * engine_wake has woken it. The thread and engine_wake also write this without
-	 * adapter.lock. */
+	/* When the sleeping thread wakes up by itself, by clock_now(); 0: it is awake, or woken by
+	 * engine_wake. The thread and engine_wake also write this without adapter.lock. */
 	_Atomic uint64_t wake_at;
 	/* Interval, in ns, at which the thread checks whether the poll grant (poll/polling.h) has
 	 * ended, while a program polls without end: 1 ms, or up to 8 ms if its last wake-ups were

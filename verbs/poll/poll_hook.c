@@ -41,9 +41,8 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 enum poll_ends { POLL_ENDS_UNKNOWN, POLL_ENDS_BY_NEXT, POLL_ENDS_BY_END };
 
 /*
- * Marks for the polls of this thread that ibv_next_poll has ended, and for which the program has
- * not called ibv_end_poll yet. There may be polls of several CQs; the ninth replaces the oldest
- * mark.
+ * Marks for the polls of this thread that ibv_next_poll has ended, and ibv_end_poll has not yet.
+ * The program may poll several CQs at once; the ninth replaces the oldest mark.
  */
 #define ENDED_MAX 8
 

@@ -16,8 +16,7 @@
 #define ROUNDS 8
 
 /* While the HCA executes all queue pairs, each 16th empty poll runs the engine; the others only
- * take the HCA's completions. While there is an HCA, each 16th poll that finds completions takes
- * the HCA's completions. */
+ * take the HCA's completions. Of the polls that find completions, each 16th takes the HCA's. */
 #define HCA_LOOKS 16
 
 _Static_assert(POLL_DETECT_LOST_NS == POLL_GRANT_NS / 2, "see poll_detect.h");
@@ -87,8 +86,7 @@ bool polling_grant_is_long(void)
 
 static void set_grant(uint64_t now, uint64_t length)
 {
-	/* No full barrier, because most polls come here. It does no harm if the engine thread sees
-	 * the new end late. */
+	/* No full barrier, because most polls come here: the engine thread may see the end late. */
 	atomic_store_explicit(&polling->grant_ns, length, memory_order_relaxed);
 	atomic_store_explicit(&polling->grant_until, now + length, memory_order_relaxed);
 }
@@ -114,8 +112,7 @@ static void return_grant(void)
 	bool waiting = polling_event(POLL_PAUSE);
 
 	tx_send_ack(&adapter.tx);
-	/* Stops when a completion event is due: this thread sends it only after it has released the
-	 * lock. */
+	/* Stops when a completion event is due: this thread first has to release the lock. */
 	for (unsigned int i = 0; i < ROUNDS && waiting && !adapter.due_events.n; i++) {
 		engine_run(clock_now());
 		waiting = polling_event(POLL_DRAINED);

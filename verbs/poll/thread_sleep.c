@@ -27,8 +27,7 @@
 /* Interval, in ns, of checks for receive requests in rings of QPs in the error state: the program
  * posts them without a doorbell. */
 #define FLUSH (100 * MS)
-/* Interval, in ns, of checks whether the program still has threads, after the end of its main
- * thread. */
+/* Interval, in ns, of checks whether a program without its main thread still has threads. */
 #define LAST_THREAD (20 * MS)
 
 /* While a program polls without end, the thread wakes up to check the poll grant. The delays of
@@ -171,8 +170,7 @@ void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle)
 	adapter_thread.wake_at = sleep->until;
 }
 
-/* Whether poll(2) has found the descriptor closed. The program has done that, by a raw system call.
- */
+/* Whether poll(2) has found the descriptor closed, which only the program can have done. */
 static bool is_closed(const struct pollfd *pfd)
 {
 	return pfd->revents & POLLNVAL;

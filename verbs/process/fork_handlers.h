@@ -23,8 +23,7 @@ struct fork_handlers {
 	void (*in_child)(void);
 };
 
-/* The users of the handlers, in the order of their calls after the fork. Before the fork the order
- * is the opposite. */
+/* The users of the handlers, in the order of the calls after the fork; before it, reversed. */
 enum fork_user { FORK_ADAPTER, FORK_RDMACM, FORK_USERS };
 
 /* Call it before the program installs handlers: installs this library's, if it has installed none.

@@ -32,8 +32,7 @@ struct wqe_limits {
 };
 
 /* Read the request at an element of the ring. Inline data stays in the ring, where the program may
- * still change it: the engine copies it once. 0; -EINVAL: the request is malformed. wr.wr_id is set
- * in any case. */
+ * change it: the engine copies it once. 0; -EINVAL: malformed. Sets wr.wr_id in both cases. */
 int wqe_read_send(struct send_request *request, const struct rxe_send_wqe *wqe,
 		  const struct wqe_limits *limits);
 int wqe_read_recv(struct recv_request *request, const struct rxe_recv_wqe *wqe, uint32_t max_sge);

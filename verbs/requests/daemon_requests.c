@@ -40,8 +40,7 @@ static struct vnic_driver *borrow_nic(uint32_t *forks)
 /*
  * Ends the use of the NIC that borrow_nic() began. `rc`: the result of the request. True: the
  * daemon has ended before it answered, so ask_daemon() repeats the request to the next one. False
- * in a child that a signal handler has forked during the request: the child has another adapter, or
- * none.
+ * in a child that a signal handler has forked during the request, which has another adapter.
  */
 static bool return_nic(uint32_t forks, int rc)
 {
@@ -238,8 +237,7 @@ int adapter_add_qpn(struct added_qp *added, bool exists)
 	return ask_daemon(exists ? ask_add_qpn : ask_remove_qpn, added);
 }
 
-/* Time in ns between two questions while the daemon does not know the answer, and their maximal
- * number: 5 s in total. */
+/* Pause in ns after the answer that the daemon does not know, and the most pauses: 5 s. */
 #define QUERY_PAUSE_NS 20000000
 #define QUERIES        250
 

@@ -388,8 +388,7 @@ static void refuse_copies(struct peers *peers)
 
 	LIST_FOREACH(peer, &peers->list, link)
 	atomic_store(&peers->published->reached[peer->process], 0);
-	/* Invalidates references that are under way: the engine repeats their messages in packets
-	 * with payload. */
+	/* Invalidates references: the engine repeats their messages in packets with payload. */
 	__atomic_fetch_add(&peers->published->table.references, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&peers->published->table.state.epoch, 1, __ATOMIC_SEQ_CST);
 	peers_rights_withdrawn(peers);

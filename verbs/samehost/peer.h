@@ -36,13 +36,11 @@ struct peers_ops {
 	/* Called when this process excludes the peer `pid` from copies: the peer has marked a copy
 	 * to or from this process, and made none. NULL is allowed. */
 	void (*excluded)(void *ctx, int32_t pid);
-	/* Whether this process has leased the block of QPNs (VNIC_BLOCK). NULL: it has one block
-	 * only. */
+	/* Whether this process has leased the block of QPNs (VNIC_BLOCK). NULL: it has only one. */
 	bool (*has_block)(void *ctx, uint32_t block);
 };
 
-/* Arguments of process_vm_readv and process_vm_writev for a copy, without the remote addresses
- * (peers.remote_pieces). */
+/* A copy's arguments for process_vm_readv or process_vm_writev, without peers.remote_pieces. */
 struct peer_pieces {
 	struct iovec local[URXE_COPY_EXTENTS + URXE_COPY_PARTS];
 	uint32_t n_local, n_remote;        /* entries in `local` and in peers.remote_pieces */

@@ -278,8 +278,7 @@ static uint32_t list_pieces(const struct urxe_reference *reference, struct iovec
 static bool copy_payload(const struct peer *peer, const struct urxe_reference *reference,
 			 const struct urxe_extent *to, uint32_t n)
 {
-	/* The lists are in struct peers, because the stack may be small. No copy that uses them is
-	 * in progress. */
+	/* Lists of struct peers, which no copy uses now: the stack may be too small for them. */
 	struct iovec *local = peer->of->pieces.local, *remote = peer->of->pieces_of_peer;
 	uint32_t n_remote = list_pieces(reference, remote);
 

@@ -20,9 +20,8 @@
 /* Number of reads in a row that find no busy poll, before this process wakes the peer. */
 #define VAIN 16
 /*
- * Pause between two wake-ups of a peer, ns; it doubles after each useless wake-up: a thread that
- * got no processor will most likely get none the next time. A thread that busy-polled for LASTING
- * had one.
+ * Pause between two wake-ups of a peer, ns; it doubles after each useless one: a thread that got no
+ * processor will most likely get none again. A thread that busy-polled for LASTING had one.
  */
 #define PAUSE_MIN (250 * US)
 #define PAUSE_MAX (128 * MS)
@@ -33,8 +32,8 @@ bool peer_poll_look(struct peer_poll *poll, uint32_t polls, uint64_t now)
 	bool soon = now - poll->looked_at < SOON;
 	bool awake;
 
-	/* The last wake-up was useful: the peer's thread had a processor for long, or busy-polled
-	 * without frames. */
+	/* A useful wake-up: the peer's thread had a processor for long, or polled without frames.
+	 */
 	if (poll->awake_since &&
 	    (now - poll->awake_since > LASTING || (!soon && polls - poll->polls > IDLE)))
 		poll->pause = 0;

@@ -123,8 +123,7 @@ static void write_mr(struct json_text *j, const struct urxe_mr_attr *mr)
 	json_put_number(j, "pd", mr->pd);
 	snprintf(iova, sizeof(iova), "0x%" PRIx64, mr->iova);
 	json_put_string(j, "iova", iova);
-	/* LENGTH_MAX has 18 digits, the most that urxed takes. The length of an implicit on-demand
-	 * region is 2^64 - 1. */
+	/* urxed takes up to 18 digits; an implicit on-demand region has 2^64 - 1 bytes. */
 	json_put_number(j, "length", mr->length < LENGTH_MAX ? mr->length : LENGTH_MAX);
 	json_put_number(j, "access", mr->access);
 	json_put_close(j, '}');

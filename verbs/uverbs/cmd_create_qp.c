@@ -85,8 +85,7 @@ static int find_objects(const struct command *c, const struct ib_uverbs_ex_creat
 /*
  * Creates the send ring and, without an SRQ, the receive ring; sets qp->limits and
  * qp->recv.max_sge. As in the Linux driver, a slot of the send ring holds either the segments or
- * the inline data. So both limits follow from the larger of the two sizes. 0 or a negative errno
- * value.
+ * the inline data: both limits follow from the larger size. 0 or a negative errno value.
  */
 static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
 		      struct qp *qp)

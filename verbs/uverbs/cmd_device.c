@@ -98,8 +98,7 @@ static void fill_device(struct ib_uverbs_query_device_resp *reply)
 		.local_ca_ack_delay = LOCAL_ACK_DELAY,
 		.phys_port_cnt = 1,
 	};
-	/* While an HCA backs the device, memory windows are not supported: only the engine has
-	 * them. */
+	/* Only the engine has memory windows: with an HCA the device does not support them. */
 	if (adapter.hca.hca) {
 		reply->device_cap_flags &= ~windows;
 		reply->max_mw = 0;

@@ -273,10 +273,10 @@ static void refill_hca(struct qp *qp)
 }
 
 /*
- * Whether the engine would not get the packets of the connection, because hardware (the HCA)
- * receives them. Not if the peer is on this host: its packets come by the switch or by inboxes. The
- * same holds for virtual machines of this host. The process does not know their GIDs, so while
- * there are any, each peer may be one. With adapter.lock.
+ * Whether the engine would not get the packets of the connection, because the HCA's hardware
+ * receives them. Not if the peer is on this host: it sends by inboxes and the switch, or not at
+ * all. So do virtual machines of this host. The process does not know their GIDs, so while there
+ * are any, each peer may be one. With adapter.lock.
  */
 static bool is_starved(const struct urxe_qp_attr *attr, uint32_t mask)
 {
@@ -422,8 +422,7 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 	return rc;
 }
 
-/* Attributes that MODIFY_QP and EX_MODIFY_QP may set, as in the kernel. Only EX_MODIFY_QP has the
- * rate limit. */
+/* Attributes that MODIFY_QP and EX_MODIFY_QP may set, as in the kernel. */
 #define MODIFY_MASK    ((IBV_QP_DEST_QPN << 1) - 1u)
 #define MODIFY_EX_MASK ((IBV_QP_RATE_LIMIT << 1) - 1u)
 

@@ -17,9 +17,8 @@
 #include "uverbs/device_max.h"
 #include "uverbs/uverbs_command.h"
 
-/* Sets the limit of a new SRQ. ibv_create_srq(3) calls the limit irrelevant, and Linux' rxe accepts
- * one above the size. So this function does, and gives the engine at most the size. 0 or a negative
- * errno value. */
+/* Sets the limit of a new SRQ. As in Linux' rxe, the limit may exceed the size: to programs it is
+ * irrelevant (ibv_create_srq(3)). The engine gets at most the size. 0 or a negative errno value. */
 static int set_first_limit(struct srq *srq, uint32_t limit, uint32_t max_wr)
 {
 	return limit ? urxe_srq_set_limit(srq->recv.rq, limit < max_wr ? limit : max_wr) : 0;

@@ -206,9 +206,8 @@ void uverbs_log_open_error(int rc)
 		log_write("cannot open the device: %s", strerror(-rc));
 }
 
-/* Creates a context, and returns its descriptor. Takes over the use of the adapter that
- * adapter_open() has counted. Returns a negative errno value after an error, and then ends that
- * use. */
+/* Creates a context, and returns its descriptor. After an error ends the use of the adapter that
+ * adapter_open() has counted, and returns a negative errno value. */
 static int make_context(int flags, uint32_t forks)
 {
 	const uint64_t size = memfd_size();

@@ -295,9 +295,8 @@ static int run_handler(struct command *c, const struct command_row *row)
 	return rc;
 }
 
-/* Runs the command as a user of the context: its objects stay until the command ends, also if
- * another thread closes the device. Returns the handler's result; -EIO: the objects are destroyed
- * already. */
+/* Runs the command as a user of the context: its objects stay until then, also if another thread
+ * closes the device. Returns the handler's result; -EIO: the objects are destroyed already. */
 static int run_counted(struct command *c, const struct command_row *row)
 {
 	int rc;
@@ -344,9 +343,8 @@ static struct qp *find_live_qp(const struct uverbs_file *file, uint32_t handle)
 	return (struct qp *)handle_find(&file->handles, OBJECT_QP, handle);
 }
 
-/* Reads the pages of the segments that lie in regions. `on_demand`: the process has on-demand
- * regions. These are not in the index of mr_index.h, so the function then reads the pages of all
- * segments. */
+/* Reads the pages of the segments that lie in regions. `on_demand`: of all segments, because the
+ * process has on-demand regions, which are not in the index of mr_index.h. */
 static void touch_memory(const struct urxe_seg *segs, uint32_t n, bool on_demand)
 {
 	for (uint32_t i = 0; i < n; i++)

@@ -12,8 +12,7 @@
  * no GRH, which RoCE requires (A16.4), or the port does not exist; the error of
  * port_check_source(); or an error of the daemon. If the daemon knows no next hop, returns 0 with
  * dmac 0, and sets *hop_error to -ENETUNREACH or -EHOSTUNREACH; else *hop_error is 0. With dmac 0
- * only an HCA can use the path, because it finds next hops itself. Blocks; adapter.lock must not be
- * held.
+ * only an HCA can use the path: it finds next hops itself. Blocks; without adapter.lock.
  */
 int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path, int *hop_error);
 /* Sets *attr to the address in a MODIFY_QP, in the form that address_path() takes. */

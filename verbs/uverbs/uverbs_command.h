@@ -32,9 +32,8 @@ struct command {
 	/* The object whose handle is in the request, if the row in uverbs.c is a ROW_OBJECT; NULL
 	 * for other rows. */
 	struct object *object;
-	/* `in`: the core's part of the request as the program has sent it; `out`: the program's
-	 * address for the core's response. driver_...: the same for the provider's part. Sizes in
-	 * bytes. */
+	/* `in`: the core's part of the request as sent; `out`: the program's address for the core's
+	 * response. driver_...: the same for the provider's part. Sizes in bytes. */
 	const uint8_t *in;
 	uint32_t in_size;
 	uint64_t out;
