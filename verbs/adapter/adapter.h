@@ -120,9 +120,9 @@ struct adapter {
 				       did not lack descriptors or memory */
 	uint64_t uplink_look_at;    /* when to check for a stopped receive ring; 0: no uplink */
 	bool uplink_stopped;        /* the last check found a stopped ring */
-	uint64_t uplink_suspect_at; /* when a ring was last replaced on suspicion; 0: never */
+	uint64_t uplink_suspect_at; /* when a ring was last replaced that may only have been full */
 	uint64_t uplink_stopped_at; /* when a check last found a stopped ring; 0: never */
-	uint64_t uplink_stop_ns;    /* length of the pause without an uplink after that; 0: none */
+	uint64_t uplink_stop_ns;    /* pause without an uplink after that stop, ns; 0: none */
 	bool inbox_broken;          /* a peer has violated the protocol of this process's inbox */
 	/* A checkpointer's thread has given up, without adapter.lock, to save the process. So the
 	 * engine thread publishes the peers' rights to copy again, which the checkpointer's thread

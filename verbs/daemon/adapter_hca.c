@@ -295,7 +295,7 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
 }
 
 /* After an abandoned take-over: the HCA keeps its queue pairs, and the engine gets the stopped ones
- * that have their receive requests back. If a new take-over has begun since, it gets them. */
+ * that have their receive requests back. But a new take-over, if one has begun, gets these. */
 static void keep(void)
 {
 	const bool drained = hca_drain(adapter.hca.hca);

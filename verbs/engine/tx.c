@@ -8,7 +8,7 @@
 #include <samehost/peer.h>
 #include <samehost/reference.h>
 
-/* Room that urxe_output needs for a frame: payload, Ethernet header and VLAN tag. */
+/* Room that urxe_output needs for a frame: Ethernet header, VLAN tag, and the vNIC's MTU. */
 #define FRAME_ROOM(mtu) ((uint32_t)(mtu) + 18)
 
 /* Least average length of the frames of a burst, in bytes with referenced payload, at which the
@@ -817,7 +817,7 @@ bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 {
 	uint32_t process = n ? process_of(tx, frames[0].dest_qpn) : tx->stream_process;
 	bool large = n ? are_large(frames, n) : tx->stream_large;
-	/* Before send_stream(), after which the memory of the frames belongs to the receiver. */
+	/* Reads the frames now: after send_stream() their memory belongs to the receiver. */
 	struct tx_route *next = n ? detect_stream(tx, frames, n, process, large) : tx->stream;
 
 	if (tx->n_stream_slots)

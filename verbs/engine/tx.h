@@ -99,7 +99,7 @@ struct tx {
 	bool stream_large;       /* the last frames were large; if not, only a burst of one frame
 				    is written to the inbox next */
 	struct vnic_frame stream_slots[TX_BURST];
-	uint32_t n_stream_slots;     /* > 0: this process holds the inbox's lock word */
+	uint32_t n_stream_slots;     /* buffers; while > 0, this process holds the lock word */
 	struct urxe_frame *reserved; /* `frames` of the last tx_reserve, which tx_unlock_inbox
 					changes */
 	uint32_t first, count;

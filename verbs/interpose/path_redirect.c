@@ -19,8 +19,8 @@
 #define NODE_DIR   "/dev/infiniband"
 #define UVERBS_DIR "dev/infiniband/"
 
-/* Prefixes of redirected paths, and their counterparts below the run directory; the first counts.
- */
+/* Prefixes of redirected paths, and their counterparts in the run directory. The first match
+ * counts. */
 static const struct {
 	const char *prefix;
 	const char *dir;
@@ -34,8 +34,7 @@ static const struct {
 	{NODE_DIR, "dev/infiniband"},
 };
 
-/* 0, or the errno value by which the program cannot reach the file `name` below the run directory.
- */
+/* 0, or the errno value with which accesses to `name` in the run directory fail. */
 static int access_error(const char *run_dir, const char *name)
 {
 	char path[PATH_MAX];

@@ -23,8 +23,8 @@
 struct ring_slab;
 
 struct ring_space {
-	/* New rings lie below this offset in the memfd: its size; in a restored process the lowest
-	 * offset of the restored rings. */
+	/* New rings lie below this offset in the memfd: below the memfd's end; in a restored
+	 * process below all restored rings. */
 	uint64_t top;
 	struct ring_slab *filling; /* the slab that gets the next ring; NULL: a new slab */
 	/* The next three are valid only while `filling` is not NULL, and in a restored process: */
@@ -67,8 +67,8 @@ struct destroyed_ring {
  * rings that the thread has destroyed. Any thread; needs no adapter.lock. */
 bool ring_destroyed(const void *start, size_t length, struct destroyed_ring *ring);
 /*
- * Call it when munmap() is called for that ring. True: the ring's slab keeps the mapping, and
- * unmaps it later. False: munmap() has to unmap it.
+ * Call it when ring_destroyed() has returned true to munmap(). True: the ring's slab keeps the
+ * mapping, and unmaps it later. False: munmap() has to unmap it.
  */
 bool ring_space_keep(const struct destroyed_ring *ring);
 /* For a checkpoint, which leaves such memory out: whether `address` is mapped only because a slab

@@ -237,7 +237,7 @@ int adapter_add_qpn(struct added_qp *added, bool exists)
 	return ask_daemon(exists ? ask_add_qpn : ask_remove_qpn, added);
 }
 
-/* Pause in ns after the answer that the daemon does not know, and the most pauses: 5 s. */
+/* While the daemon does not know the answer: interval of the questions, ns, and their number. */
 #define QUERY_PAUSE_NS 20000000
 #define QUERIES        250
 

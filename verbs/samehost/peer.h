@@ -58,7 +58,7 @@ struct peers {
 	/* The futex word in the published memory that holds the engine thread's TID; NULL: this
 	 * process has no published memory. */
 	uint32_t *owner;
-	uint64_t token; /* this process's values of struct published: this and the next three */
+	uint64_t token; /* these four have this process's own values, as in struct published */
 	uint64_t pid_namespace;
 	int32_t pid;
 	uint32_t process;

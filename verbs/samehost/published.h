@@ -20,7 +20,7 @@ struct published {
 	uint64_t token;         /* random; 0: the process takes part in no copies */
 	uint64_t token_at;      /* address of a copy of the token in the process's own memory */
 	uint64_t remote_pieces; /* address, in the process's memory, of peers.remote_pieces */
-	uint64_t pid_namespace; /* inode number of the namespace of pid */
+	uint64_t pid_namespace; /* inode number of the PID namespace in which `pid` is valid */
 	int32_t pid;
 	uint32_t process; /* number of the process: VNIC_BLOCK of its first block of QPNs */
 	/* Number of looks for frames by the engine thread in busy polls. Peers see by its change
