@@ -195,7 +195,7 @@ void adapter_renew_uplink(void)
 		return;
 	note_failure(rc);
 	replace_uplink(uplink);
-	/* Also if the daemon has sent sockets that this process could not take or use. */
+	/* Reports also sockets that the daemon has sent and this process could not take or use. */
 	if (!uplink && (had_uplink || rc))
 		report_closed(rc ? rc : -ENODEV);
 }

@@ -280,7 +280,7 @@ uint32_t tx_reserve(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint
 	const struct vnic_frame *from = tx->slots;
 
 	tx->now = now;
-	/* Not while enough buffers of the last call are free: their frames went to inboxes. */
+	/* Reserves none while n of the last buffers are free: their frames went to inboxes. */
 	if (tx->free < n)
 		n = reserve_slots(tx, now, n);
 	tx->n_stream_slots = reserve_stream_slots(tx, now, n);

@@ -99,12 +99,12 @@ struct tx {
 	bool stream_large;       /* the last frames were large; if not, only a burst of one frame
 				    is written to the inbox next */
 	struct vnic_frame stream_slots[TX_BURST];
-	uint32_t n_stream_slots;     /* buffers; while > 0, this process holds the lock word */
+	uint32_t n_stream_slots;     /* while > 0, this process holds the inbox's lock word */
 	struct urxe_frame *reserved; /* `frames` of the last tx_reserve, which tx_unlock_inbox
 					changes */
 	uint32_t first, count;
 	/* slots[0] to slots[free - 1] are buffers of the NIC's ring. The first `placed` of them
-	 * hold frames for the NIC; the NIC has got the first `posted`. After that `free` is 0. */
+	 * hold frames for the NIC; the NIC has got the first `posted`, and `free` is 0 then. */
 	uint32_t free, placed, posted;
 	/* When tx_flush has to try again to send the waiting frames. */
 	uint64_t retry_at;

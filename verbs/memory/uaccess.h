@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Accesses to the program's memory at addresses that the program has put into commands. A bad
- * address gives -EFAULT, as with a kernel.
+ * address gives -EFAULT, as in the kernel.
  */
 #ifndef URXE_VERBS_MEMORY_UACCESS_H
 #define URXE_VERBS_MEMORY_UACCESS_H

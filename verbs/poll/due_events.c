@@ -90,7 +90,7 @@ bool due_events_any(void)
 
 void due_events_end_drain(void)
 {
-	/* 0 in a child that a signal handler has forked since due_events_begin_drain(). */
+	/* `drains` is 0 in a child that a signal handler has forked since the drain began. */
 	if (adapter.due_events.drains)
 		adapter.due_events.drains--;
 }

@@ -29,7 +29,7 @@
 
 /* A time away of at most this length, in ns, is short: the engine thread could not react faster. */
 #define POLL_DETECT_SHORT_NS 20000u
-/* Half of the shortest poll grant, in ns. */
+/* A longer time away, in ns, is forgotten later (FORGET_LOST): half of the shortest poll grant. */
 #define POLL_DETECT_LOST_NS 500000u
 /*
  * Numbers of short times away after which earlier long times away are forgotten: DOUBT after one

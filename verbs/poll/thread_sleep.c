@@ -292,8 +292,8 @@ void thread_sleep_shorten(void)
 {
 	uint64_t at = engine_deadline();
 
-	/* 0: the engine's work is due already, and waits for transmit buffers: their interrupt
-	 * wakes the thread. */
+	/* `at` is 0 if the engine's work is due already, and waits for transmit buffers: their
+	 * interrupt wakes the thread. */
 	if (at && at < adapter_thread.wake_at)
 		engine_wake();
 	else if (!LIST_EMPTY(&adapter.flushing_qps) && adapter_thread.wake_at > clock_now() + FLUSH)

@@ -32,8 +32,7 @@ struct peer {
 	int32_t thread; /* TID of its engine thread */
 	uint64_t start; /* its start time (process_started_at) */
 	struct peer_poll poll;
-	uint64_t awaited; /* its copy in progress, by withdrawn rights (published.copying); 0: none
-			   */
+	uint64_t awaited;   /* its copy (published.copying) by withdrawn rights; 0: none */
 	uint64_t cpu_ticks; /* first known CPU time of the thread of that copy; 0: not known yet */
 	LIST_ENTRY(peer) link;
 };

@@ -295,7 +295,7 @@ static int run_handler(struct command *c, const struct command_row *row)
 	return rc;
 }
 
-/* Runs the command as a user of the context: its objects stay until then, also if another thread
+/* Runs the command as a user of the context, whose objects stay meanwhile even if another thread
  * closes the device. Returns the handler's result; -EIO: the objects are destroyed already. */
 static int run_counted(struct command *c, const struct command_row *row)
 {
