@@ -13,7 +13,7 @@ int address_handles_open(struct address_handles *h)
 }
 
 /* Whether the job runs, or ended so recently that its result is still valid. */
-static bool counts(const struct address_handle_job *job, uint64_t now)
+static bool is_current(const struct address_handle_job *job, uint64_t now)
 {
 	switch (job->state) {
 	case ADDRESS_HANDLE_NONE: return false;
@@ -37,7 +37,8 @@ static bool is_of_peer(int error)
  * peer, only the destination counts, because the kernel resolves nothing else; for other errors the
  * PD and the whole path.
  */
-static bool answers(const struct address_handle_job *job, const struct address_handle_job *wanted)
+static bool applies_to(const struct address_handle_job *job,
+		       const struct address_handle_job *wanted)
 {
 	const struct urxe_path *a = &job->path, *b = &wanted->path;
 
@@ -54,7 +55,7 @@ static const struct address_handle_job *find_job(const struct address_handle_job
 	for (unsigned i = 0; i < ADDRESS_HANDLE_JOBS; i++) {
 		const struct address_handle_job *job = &wanted->all->jobs[i];
 
-		if (counts(job, now) && answers(job, wanted))
+		if (is_current(job, now) && applies_to(job, wanted))
 			return job;
 	}
 	return NULL;
