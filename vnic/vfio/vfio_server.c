@@ -28,7 +28,7 @@ int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_
 
 /* Closes the connection only, without a reset: another process has taken over the function, its
  * model and its memory. */
-static void leave(struct vnic_vfio_server *server)
+static void close_without_reset(struct vnic_vfio_server *server)
 {
 	connection_close(&server->connection);
 	irq_close(&server->irq);
@@ -39,7 +39,7 @@ void vnic_vfio_server_destroy(struct vnic_vfio_server *server)
 	if (!server)
 		return;
 	if (server->handing_over)
-		leave(server);
+		close_without_reset(server);
 	else
 		vnic_vfio_server_disconnect(server);
 	free(server);

@@ -133,8 +133,8 @@ static const char *explain_failure(int rc)
 	}
 }
 
-/* Tells peers and urxed that the queue pairs have left this process. */
-static void leave(struct vm *vm)
+/* Tells peers and urxed that the queue pairs have left this process, and makes the process end. */
+static void announce_move(struct vm *vm)
 {
 	vm->replacement.replaced = vm->stop = true;
 	machine_peers_end_service(&vm->peers);
@@ -153,7 +153,7 @@ void hand_over(struct vm *vm)
 		rc = stop_functions(vm, &running) ?: hand_over_stopped(vm);
 	}
 	if (!rc) {
-		leave(vm);
+		announce_move(vm);
 		hand_over_close(vm);
 		return;
 	}
