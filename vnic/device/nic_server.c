@@ -655,7 +655,7 @@ static const struct {
 
 /* Whether the message is a HELLO that may be of another version, and so of another length: on_hello
  * then reads only its type and version. */
-static bool is_foreign(const union vnic_message *message, uint32_t len)
+static bool is_other_version(const union vnic_message *message, uint32_t len)
 {
 	return message->type == VNIC_ATTACH_HELLO &&
 	       len >= offsetof(struct vnic_attach_hello, token) &&
@@ -668,7 +668,7 @@ static int handle_request(struct vnic_server_client *client, struct request *req
 
 	/* Unknown types have size 0. */
 	if (len < sizeof(type) || type >= sizeof(requests) / sizeof(requests[0]) ||
-	    (len != requests[type].size && !is_foreign(request->message, len)))
+	    (len != requests[type].size && !is_other_version(request->message, len)))
 		return -EPROTO;
 	return requests[type].handle(client, request);
 }
