@@ -29,10 +29,10 @@ static void log_exclusion(void *ctx, int32_t pid)
 
 static bool has_block(void *ctx, uint32_t block)
 {
-	const struct lease_block *leased = adapter.leases.by_qpn[block];
+	const struct lease_block *found = adapter.leases.by_qpn[block];
 
 	(void)ctx;
-	return leased && !leased->foreign;
+	return found && !found->unleased;
 }
 
 void adapter_init_peers(void)

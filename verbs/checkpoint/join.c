@@ -236,7 +236,7 @@ static int add_number(struct qp *qp)
 {
 	int rc = leases_reserve(&adapter.leases, qp->qpn);
 
-	if (rc || !adapter.leases.by_qpn[VNIC_BLOCK(qp->qpn)]->foreign)
+	if (rc || !adapter.leases.by_qpn[VNIC_BLOCK(qp->qpn)]->unleased)
 		return rc;
 	rc = added_qp_add_locked(adapter.nic, qp->qpn, &qp->added);
 	if (rc == -EINVAL)

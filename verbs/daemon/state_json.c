@@ -68,7 +68,7 @@ static int copy_qps(struct state_document *state)
 	const struct qp *of;
 	uint32_t at = 0;
 
-	state->qps = calloc(adapter.leases.used + adapter.leases.foreign + 1, sizeof(*state->qps));
+	state->qps = calloc(adapter.leases.used + adapter.leases.unleased + 1, sizeof(*state->qps));
 	if (!state->qps)
 		return -ENOMEM;
 	while ((of = leases_next(&adapter.leases, &at)))

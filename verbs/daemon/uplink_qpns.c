@@ -15,7 +15,7 @@ static bool is_leased(uint32_t qpn)
 {
 	const struct lease_block *block = adapter.leases.by_qpn[VNIC_BLOCK(qpn)];
 
-	return !block || !block->foreign;
+	return !block || !block->unleased;
 }
 
 /* Whether the connection's peer is on this host, so that its packets do not come by the uplink. */

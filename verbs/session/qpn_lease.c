@@ -17,22 +17,22 @@ static uint32_t block_of(uint32_t qpn)
 
 /* If QPs have numbers in this block that an HCA has chosen, moves them into `block`, which the
  * process has leased now. They keep their numbers. */
-static void replace_foreign(struct leases *leases, struct lease_block *block)
+static void replace_unleased(struct leases *leases, struct lease_block *block)
 {
-	struct lease_block *foreign = leases->by_qpn[block_of(block->qpn_first)];
+	struct lease_block *unleased = leases->by_qpn[block_of(block->qpn_first)];
 
-	if (!foreign || !foreign->foreign)
+	if (!unleased || !unleased->unleased)
 		return;
-	memcpy(block->qps, foreign->qps, sizeof(block->qps));
-	block->n_qps = foreign->n_qps;
-	leases->used += foreign->n_qps;
-	leases->foreign -= foreign->n_qps;
-	free(foreign);
+	memcpy(block->qps, unleased->qps, sizeof(block->qps));
+	block->n_qps = unleased->n_qps;
+	leases->used += unleased->n_qps;
+	leases->unleased -= unleased->n_qps;
+	free(unleased);
 }
 
 void leases_add(struct leases *leases, struct lease_block *block)
 {
-	replace_foreign(leases, block);
+	replace_unleased(leases, block);
 	leases->blocks[leases->n++] = block;
 	leases->by_qpn[block_of(block->qpn_first)] = block;
 }
@@ -65,7 +65,7 @@ int leases_reserve(struct leases *leases, uint32_t qpn)
 	if (!*block)
 		return -ENOMEM;
 	(*block)->qpn_first = block_of(qpn) << VNIC_LEASE_SHIFT;
-	(*block)->foreign = true;
+	(*block)->unleased = true;
 	return 0;
 }
 
@@ -95,8 +95,8 @@ void leases_assign(struct leases *leases, uint32_t qpn, void *qp)
 
 	*entry = qp;
 	(*block)->n_qps += more;
-	*((*block)->foreign ? &leases->foreign : &leases->used) += more;
-	if ((*block)->foreign && !(*block)->n_qps) {
+	*((*block)->unleased ? &leases->unleased : &leases->used) += more;
+	if ((*block)->unleased && !(*block)->n_qps) {
 		free(*block);
 		*block = NULL;
 	}
@@ -136,28 +136,28 @@ static void *next_leased(const struct leases *leases, uint32_t *at)
 
 /* Returns the next QP whose number is not leased; NULL: no further one. *at counts all QPNs from
  * 0. */
-static void *next_foreign(const struct leases *leases, uint32_t *at)
+static void *next_unleased(const struct leases *leases, uint32_t *at)
 {
 	static const struct lease_block none;
 	void *qp = NULL;
 
-	while (!qp && leases->foreign && *at < BLOCKS * VNIC_LEASE_QPNS) {
+	while (!qp && leases->unleased && *at < BLOCKS * VNIC_LEASE_QPNS) {
 		const struct lease_block *block = leases->by_qpn[*at / VNIC_LEASE_QPNS];
 
-		qp = next_in_block(block && block->foreign ? block : &none, at);
+		qp = next_in_block(block && block->unleased ? block : &none, at);
 	}
 	return qp;
 }
 
 void *leases_next(const struct leases *leases, uint32_t *at)
 {
-	uint32_t leased = leases->n * VNIC_LEASE_QPNS, foreign;
+	uint32_t leased = leases->n * VNIC_LEASE_QPNS, unleased;
 	void *qp = next_leased(leases, at);
 
 	if (qp)
 		return qp;
-	foreign = *at - leased;
-	qp = next_foreign(leases, &foreign);
-	*at = leased + foreign;
+	unleased = *at - leased;
+	qp = next_unleased(leases, &unleased);
+	*at = leased + unleased;
 	return qp;
 }

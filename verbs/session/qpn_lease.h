@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The queue pair numbers that the daemon has leased to this process, and the QPs that use them or
- * numbers that an HCA has chosen. In liburxe, callers hold adapter.lock.
+ * other numbers, which an HCA has chosen, or which a machine has brought from another host. In
+ * liburxe, callers hold adapter.lock.
  */
 #ifndef URXE_VERBS_SESSION_QPN_LEASE_H
 #define URXE_VERBS_SESSION_QPN_LEASE_H
@@ -16,7 +17,7 @@
 struct lease_block {
 	uint32_t qpn_first;
 	uint32_t n_qps;
-	bool foreign;               /* not leased; QPs have numbers in it that an HCA has chosen */
+	bool unleased;              /* its QPs have numbers of an HCA or of another host */
 	void *qps[VNIC_LEASE_QPNS]; /* NULL: the number is free */
 };
 
@@ -24,10 +25,10 @@ struct lease_block {
 struct leases {
 	struct lease_block *blocks[VNIC_LEASES_MAX]; /* leased blocks, in the order of the leases */
 	struct lease_block *by_qpn[1u << (24 - VNIC_LEASE_SHIFT)];
-	uint32_t n;       /* number of leased blocks */
-	uint32_t used;    /* number of QPs with leased numbers */
-	uint32_t foreign; /* number of QPs with numbers that are not leased */
-	uint32_t next;    /* where the search for a free number continues */
+	uint32_t n;        /* number of leased blocks */
+	uint32_t used;     /* number of QPs with leased numbers */
+	uint32_t unleased; /* number of QPs with numbers that are not leased */
+	uint32_t next;     /* where the search for a free number continues */
 };
 
 /*

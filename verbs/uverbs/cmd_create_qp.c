@@ -331,7 +331,7 @@ static void announce_number(uint32_t qpn)
 	qp = find_untold(qpn);
 	if (qp) {
 		qp->added = added;
-		qp->number_unknown = rc && adapter.leases.by_qpn[VNIC_BLOCK(qpn)]->foreign;
+		qp->number_unknown = rc && adapter.leases.by_qpn[VNIC_BLOCK(qpn)]->unleased;
 	} else {
 		added_qp_release(added);
 	}

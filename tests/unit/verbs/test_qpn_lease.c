@@ -65,7 +65,7 @@ static void numbers_of_an_hca_need_no_lease(void **state)
 	leases_assign(l, 0xfffffe, thing(1));
 	leases_assign(l, 17, thing(2));
 	assert_int_equal(l->used, 1);
-	assert_int_equal(l->foreign, 2);
+	assert_int_equal(l->unleased, 2);
 	assert_ptr_equal(leases_next(l, &at), thing(0));
 	assert_ptr_equal(leases_next(l, &at), thing(2));
 	assert_ptr_equal(leases_next(l, &at), thing(1));
@@ -73,7 +73,7 @@ static void numbers_of_an_hca_need_no_lease(void **state)
 	/* The daemon leases a block in which the HCA has chosen a number. */
 	add(l, 0);
 	assert_int_equal(l->used, 2);
-	assert_int_equal(l->foreign, 1);
+	assert_int_equal(l->unleased, 1);
 	leases_assign(l, 17, NULL);
 	leases_assign(l, 0xfffffe, NULL);
 	assert_int_equal(l->used, 1);

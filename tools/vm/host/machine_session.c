@@ -25,9 +25,9 @@
 
 /* --- QPNs that this daemon has not leased to the session */
 
-static bool is_foreign(const struct vm_session *s, uint32_t qpn)
+static bool is_unleased(const struct vm_session *s, uint32_t qpn)
 {
-	return s->leases.by_qpn[VNIC_BLOCK(qpn)]->foreign;
+	return s->leases.by_qpn[VNIC_BLOCK(qpn)]->unleased;
 }
 
 /* Logs that the daemon has refused to add a QPN. The switch still finds the machine by its MAC. But
@@ -44,22 +44,22 @@ static void log_refused(struct vm_session *s, uint32_t qpn, int rc)
 		log_line("messages of the machine's QP %#x go in packets: %s", qpn, strerror(-rc));
 }
 
-static int add_foreign(struct vm_session *s, uint32_t qpn)
+static int add_unleased(struct vm_session *s, uint32_t qpn)
 {
 	return s->nic ? vnic_driver_add_qpn(s->nic, qpn, 0) : -ENOTCONN;
 }
 
 /* Adds all QPNs of the machine that are not leased, and returns how many the daemon has refused;
  * `log`: logs each. */
-static uint32_t add_all_foreign(struct vm_session *s, bool log)
+static uint32_t add_all_unleased(struct vm_session *s, bool log)
 {
 	uint32_t refused = 0;
 
-	for (uint32_t block = 0; s->leases.foreign && block < VNIC_BLOCKS; block++) {
+	for (uint32_t block = 0; s->leases.unleased && block < VNIC_BLOCKS; block++) {
 		const struct lease_block *b = s->leases.by_qpn[block];
 
-		for (uint32_t i = 0; b && b->foreign && i < VNIC_LEASE_QPNS; i++) {
-			const int rc = b->qps[i] ? add_foreign(s, b->qpn_first + i) : 0;
+		for (uint32_t i = 0; b && b->unleased && i < VNIC_LEASE_QPNS; i++) {
+			const int rc = b->qps[i] ? add_unleased(s, b->qpn_first + i) : 0;
 
 			refused += rc != 0;
 			if (rc && log)
@@ -144,7 +144,7 @@ static int attach_session(struct vm_session *s)
 	s->welcome = now;
 	s->attachments++;
 	/* A daemon that has started since then knows the leased blocks, not the added QPNs. */
-	add_all_foreign(s, !s->demand_deferred);
+	add_all_unleased(s, !s->demand_deferred);
 	/* Peers that have the inbox keep it. The new daemon needs it to introduce further peers. */
 	if (s->inbox && vnic_driver_set_inbox(s->nic, s->inbox))
 		log_line("the new urxed does not take the machine's inbox: messages to further "
@@ -246,7 +246,7 @@ static void demand(struct vm_session *s, uint64_t now)
 {
 	const bool last = now >= s->demand_until;
 
-	if (add_all_foreign(s, last) && !last && s->nic) {
+	if (add_all_unleased(s, last) && !last && s->nic) {
 		s->demand_at = now + DEMAND_PAUSE_NS;
 		return;
 	}
@@ -381,7 +381,7 @@ uint32_t vm_session_take_qpn(struct vm_session *s)
 
 void vm_session_free_qpn(struct vm_session *s, uint32_t qpn)
 {
-	if (s->nic && is_foreign(s, qpn))
+	if (s->nic && is_unleased(s, qpn))
 		vnic_driver_remove_qpn(s->nic, qpn);
 	leases_assign(&s->leases, qpn, NULL);
 }
@@ -393,9 +393,9 @@ int vm_session_demand_qpn(struct vm_session *s, uint32_t qpn)
 	if (rc)
 		return rc;
 	leases_assign(&s->leases, qpn, s);
-	if (!is_foreign(s, qpn) || s->demand_deferred)
+	if (!is_unleased(s, qpn) || s->demand_deferred)
 		return 0;
-	rc = add_foreign(s, qpn);
+	rc = add_unleased(s, qpn);
 	if (rc)
 		log_refused(s, qpn, rc);
 	return 0;
