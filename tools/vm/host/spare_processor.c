@@ -48,8 +48,8 @@ static bool ask(const struct spare_processor *s)
 
 bool spare_processor_exists(struct spare_processor *s, uint64_t now)
 {
-	if (now - s->asked_at >= ASK_NS) {
-		s->asked_at = now;
+	if (now - s->answered_at >= ASK_NS) {
+		s->answered_at = now;
 		s->spare = ask(s);
 	}
 	return s->spare;

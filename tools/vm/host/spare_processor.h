@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 struct spare_processor {
-	int loadavg;         /* descriptor of /proc/loadavg; -1: never spare */
-	uint32_t processors; /* that this process may use */
-	uint64_t asked_at;   /* time of the last answer, ns */
-	bool spare;          /* the last answer */
+	int loadavg;          /* descriptor of /proc/loadavg; -1: never spare */
+	uint32_t processors;  /* that this process may use */
+	uint64_t answered_at; /* time of the last answer, ns */
+	bool spare;           /* the last answer */
 };
 
 void spare_processor_open(struct spare_processor *s);

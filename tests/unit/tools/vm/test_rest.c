@@ -31,7 +31,7 @@ static bool looks_again(struct rest *r, uint64_t now, bool work)
 /* Says whether a processor is spare, for the next millisecond. */
 static void set_spare(struct rest *r, uint64_t now, bool spare)
 {
-	r->spare = (struct spare_processor){.loadavg = -1, .asked_at = now, .spare = spare};
+	r->spare = (struct spare_processor){.loadavg = -1, .answered_at = now, .spare = spare};
 }
 
 /* --- The loop's state */
