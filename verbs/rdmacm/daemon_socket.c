@@ -104,8 +104,9 @@ static int connect_to(int fd, const struct sockaddr_un *address, uint64_t deadli
 	return limit_sending(fd, UINT64_MAX);
 }
 
-/* True in a child that a signal handler has forked: the daemon's packets are for the parent. */
-static bool is_parents(const struct rdmacm_file *file)
+/* Whether this is a child that a signal handler has forked: the daemon's packets are for its
+ * parent. */
+static bool in_forked_child(const struct rdmacm_file *file)
 {
 	return file->pid != getpid();
 }
@@ -128,7 +129,7 @@ static int make_socket(struct rdmacm_file *file)
  * the file has a reserve. In a forked child only closes it: the connection is the parent's. */
 static void keep_reserve(struct rdmacm_file *file, int fd)
 {
-	if (file->reserve >= 0 || is_parents(file)) {
+	if (file->reserve >= 0 || in_forked_child(file)) {
 		close(fd);
 		return;
 	}
@@ -183,7 +184,7 @@ static ssize_t receive_with_fds(const struct rdmacm_file *file, struct msghdr *m
 	do
 		n = recv(file->socket, &byte, sizeof(byte), MSG_PEEK);
 	while (n < 0 && errno == EINTR);
-	if (n <= 0 || is_parents(file))
+	if (n <= 0 || in_forked_child(file))
 		return -1;
 	rdmacm_lock_files(&signals);
 	if (file->token)
@@ -283,10 +284,10 @@ static int greet_daemon(struct rdmacm_file *file, uint64_t deadline)
 	/* Set before the first wait: a child that a signal handler forks then closes the socket,
 	 * which ends its wait. */
 	file->socket = rc;
-	rc = is_parents(file) ? -ECONNRESET : send_hello(file);
+	rc = in_forked_child(file) ? -ECONNRESET : send_hello(file);
 	if (!rc)
 		rc = receive_welcome(file, &w, fds, deadline);
-	if (!rc && is_parents(file))
+	if (!rc && in_forked_child(file))
 		rc = -ECONNRESET;
 	if (rc) {
 		for (int i = 0; i < CM_ATTACH_FDS; i++)

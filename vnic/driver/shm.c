@@ -58,7 +58,7 @@ struct passed {
 };
 
 /* Whether this is a child that a signal handler has forked: the connection is its parent's. */
-static bool is_parents(const struct shm *shm)
+static bool in_forked_child(const struct shm *shm)
 {
 	return shm->owner != getpid();
 }
@@ -68,7 +68,8 @@ static bool is_parents(const struct shm *shm)
 static int send_and_receive(const struct shm *shm, union vnic_message *message, uint32_t len,
 			    int *fds, uint32_t *fd_count)
 {
-	int ret = is_parents(shm) ? -EIO : vnic_message_send(shm->socket, message, len, NULL, 0);
+	int ret =
+		in_forked_child(shm) ? -EIO : vnic_message_send(shm->socket, message, len, NULL, 0);
 
 	if (!ret)
 		return vnic_message_recv(shm->socket, message, fds, fd_count);
@@ -93,7 +94,7 @@ static int exchange_messages(struct shm *shm, union vnic_message *message, uint3
 		return 0;
 	}
 	vnic_close_fds(passed->fds, fd_count);
-	if (is_parents(shm))
+	if (in_forked_child(shm))
 		return -EIO;
 	if (ret == -EMFILE)
 		return ret;
@@ -262,8 +263,8 @@ static int shm_set_qpn(struct vnic_transport *transport, const struct vnic_attac
 {
 	const struct shm *shm = to_shm(transport);
 
-	return is_parents(shm) ? -EIO
-			       : vnic_message_try_send(shm->socket, message, sizeof(*message));
+	return in_forked_child(shm) ? -EIO
+				    : vnic_message_try_send(shm->socket, message, sizeof(*message));
 }
 
 static bool is_lease(uint32_t qpn_first)
@@ -550,7 +551,7 @@ static bool shm_close(struct vnic_transport *transport)
 	close_connection(shm);
 	vnic_close_fds(&shm->record_fd, 1);
 	vnic_close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
-	if (is_parents(shm)) {
+	if (in_forked_child(shm)) {
 		leave_requests(shm);
 		return false;
 	}
