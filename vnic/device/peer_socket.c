@@ -39,7 +39,7 @@ int vnic_peer_listen(const struct sockaddr_un *address, int backlog)
 }
 
 /* An empty buffer, to read no byte of a message. Without one qemu-user makes no system call. */
-static struct iovec nothing;
+static struct iovec empty_iov;
 
 static ssize_t receive_message(int fd, struct msghdr *header, int flags)
 {
@@ -53,7 +53,7 @@ static ssize_t receive_message(int fd, struct msghdr *header, int flags)
 
 static void drop_message(int fd)
 {
-	struct msghdr header = {.msg_iov = &nothing, .msg_iovlen = 1};
+	struct msghdr header = {.msg_iov = &empty_iov, .msg_iovlen = 1};
 
 	(void)receive_message(fd, &header, 0);
 }
@@ -96,7 +96,7 @@ static bool look_at_queue(int fd, bool *fds)
 		struct cmsghdr header;
 		uint8_t room[CMSG_SPACE(sizeof(struct ucred))];
 	} control;
-	struct msghdr header = {.msg_iov = &nothing,
+	struct msghdr header = {.msg_iov = &empty_iov,
 				.msg_iovlen = 1,
 				.msg_control = &control,
 				.msg_controllen = sizeof(control)};
