@@ -39,8 +39,8 @@ bool machine_peers_knows(const struct machine_peers *p, const uint8_t mac[6], ui
 	return route && peer_route_leads_to(route, mac) && !has_ended(route);
 }
 
-/* False also while urxed captures frames, because it permits no copies then. */
-bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
+/* False also while urxed captures frames, because all have to pass the switch then. */
+bool machine_peers_may_bypass(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct vnic_driver *nic = p->session->nic;
 
@@ -51,7 +51,7 @@ static struct peer *find_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct machine_peers *p = ctx;
 
-	return machine_peers_has(p, mac, qpn) ? p->routes[process_of(qpn)]->peer : NULL;
+	return machine_peers_may_bypass(p, mac, qpn) ? p->routes[process_of(qpn)]->peer : NULL;
 }
 
 static void log_exclusion(void *ctx, int32_t pid)
@@ -216,7 +216,7 @@ void machine_peers_request_introduction(struct machine_peers *p, const uint8_t m
 
 static struct peer_route *route_to(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
 {
-	return machine_peers_has(p, mac, qpn) ? p->routes[process_of(qpn)] : NULL;
+	return machine_peers_may_bypass(p, mac, qpn) ? p->routes[process_of(qpn)] : NULL;
 }
 
 bool machine_peers_may_reference(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
@@ -257,8 +257,8 @@ static void count_by_switch(struct machine_peers *p, const struct urxe_frame *fr
 	if (!machine_peers_knows(p, frame->data, frame->dest_qpn))
 		return;
 	count(p,
-	      machine_peers_has(p, frame->data, frame->dest_qpn) ? VNIC_BYPASS_FULL
-								 : VNIC_BYPASS_OFF,
+	      machine_peers_may_bypass(p, frame->data, frame->dest_qpn) ? VNIC_BYPASS_FULL
+									: VNIC_BYPASS_OFF,
 	      1);
 }
 

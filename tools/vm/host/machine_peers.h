@@ -73,8 +73,9 @@ void machine_peers_request_introduction(struct machine_peers *p, const uint8_t m
 /* Asks again for the processes that urxed could not name for the moment, once it is time. Returns
  * the time of the next call, UINT64_MAX: none. `now`: as now_ns(). */
 uint64_t machine_peers_tick(struct machine_peers *p, uint64_t now);
-/* Whether the process of that queue pair is known, and urxed permits copies now. */
-bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
+/* Whether messages to that queue pair may bypass the switch: its process is known, and urxed
+ * permits copies and frames to inboxes now. */
+bool machine_peers_may_bypass(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
 
 /* Whether the process of that queue pair is known. */
 bool machine_peers_knows(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);

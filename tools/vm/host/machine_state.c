@@ -31,7 +31,7 @@ static uint32_t count_mrs(const struct pvrdma *dev)
 static bool reaches_inbox(const struct machine_peers *peers, const struct urxe_qp_attr *attr)
 {
 	return !memcmp(attr->path.dmac, peers->session->mac, sizeof(peers->session->mac)) ||
-	       machine_peers_has(peers, attr->path.dmac, attr->dest_qpn);
+	       machine_peers_may_bypass(peers, attr->path.dmac, attr->dest_qpn);
 }
 
 static void copy_qp(const struct machine_peers *peers, const struct machine_hca *hca,
@@ -41,8 +41,9 @@ static void copy_qp(const struct machine_peers *peers, const struct machine_hca 
 	entry->hca = urxe_qp_offloaded(qp);
 	entry->way_reason = machine_hca_reason(hca, qp);
 	entry->inbox = reaches_inbox(peers, &entry->attr);
-	entry->memory = state_document_copies(entry, qp) &&
-			machine_peers_has(peers, entry->attr.path.dmac, entry->attr.dest_qpn);
+	entry->memory =
+		state_document_copies(entry, qp) &&
+		machine_peers_may_bypass(peers, entry->attr.path.dmac, entry->attr.dest_qpn);
 }
 
 static bool copy_objects(const struct pvrdma *dev, const struct machine_peers *peers,
