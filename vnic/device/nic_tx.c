@@ -299,13 +299,13 @@ static enum look start_segmentation(const struct vnic_device *dev, struct vnic_d
 	return next_segment(dev, tx);
 }
 
-/* --- Looking ahead */
+/* --- Taking frames from the ring */
 
 static enum look take_chain(const struct vnic_device *dev, struct vnic_device_txq *tx,
 			    const struct chain *chain)
 {
 	/* A packet to be segmented waits until no other frame is pending. A misfit is reported only
-	 * then (look_ahead), so an earlier attempt would copy it in vain. */
+	 * then (take_next), so an earlier attempt would copy it in vain. */
 	if (is_tso(chain))
 		return tx->count ? LOOK_NONE : start_segmentation(dev, tx, chain);
 	return make_frame(dev, tx, chain);
@@ -365,7 +365,7 @@ static bool take_plain(const struct vnic_device *dev, struct vnic_device_txq *tx
 
 /* Takes the next frame, or the next segment, into tx->pending. LOOK_NONE: none can be taken now, or
  * the driver has violated the protocol, which stops the NIC; LOOK_MISFIT: dropped it. */
-static enum look look_ahead(struct vnic_device *dev, struct vnic_device_txq *tx)
+static enum look take_next(struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	struct chain chain;
 	uint32_t error;
@@ -415,7 +415,7 @@ static void drop_frames(struct vnic_device *dev, struct vnic_device_txq *tx)
 }
 
 /* Takes frames from the ring until n are pending, or none can be taken. */
-static void look_for(struct vnic_device *dev, struct vnic_device_txq *tx, uint32_t n)
+static void fill_pending(struct vnic_device *dev, struct vnic_device_txq *tx, uint32_t n)
 {
 	bool dropped = false;
 
@@ -426,7 +426,7 @@ static void look_for(struct vnic_device *dev, struct vnic_device_txq *tx, uint32
 		enum look look = LOOK_FRAME;
 
 		if (tx->segmenting || !take_plain(dev, tx))
-			look = look_ahead(dev, tx);
+			look = take_next(dev, tx);
 		if (look == LOOK_NONE)
 			break;
 		dropped |= look == LOOK_MISFIT || !dev->link;
@@ -454,7 +454,7 @@ uint32_t vnic_device_tx(struct vnic_device *dev, uint32_t queue, struct vnic_tx_
 	if (n > VNIC_TX_AHEAD)
 		n = VNIC_TX_AHEAD;
 	if (tx->count < n)
-		look_for(dev, tx, n);
+		fill_pending(dev, tx, n);
 	if (n > tx->count)
 		n = tx->count;
 	for (uint32_t i = 0; i < n; i++) {
