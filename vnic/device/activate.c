@@ -195,7 +195,7 @@ bool vnic_device_activate(struct vnic_device *dev)
 	dev->event_vector = shared.intr.event_vector;
 	dev->auto_mask = shared.intr.auto_mask;
 	vnic_device_set_mtu(dev, shared.misc.mtu);
-	dev->link_told = dev->link;
+	dev->driver_link = dev->link;
 	dev->interrupts = dev->missed = 0;
 	if (!configure_queues(dev, &shared.misc))
 		return false;

@@ -80,7 +80,7 @@ struct vnic_device_rxq {
 	struct vnic_cursor next[2];
 	struct vnic_cursor comp_next;
 	bool wants_rxprod; /* update_prod is set: the driver writes RXPROD when it posts a buffer */
-	bool stalled;      /* set by vnic_device_rx_give_up; a delivered frame clears it */
+	bool stalled;      /* a frame has waited long for a buffer; a delivered frame clears it */
 	uint8_t vector;
 	uint64_t stats[UPT1_RX_STATS];
 };
@@ -109,10 +109,10 @@ struct vnic_device_error {
 /* The members that each frame needs stand first, side by side. */
 struct vnic_device {
 	enum vnic_device_state state;
-	uint32_t features;  /* UPT1_F_*; with UPT1_F_RSS `rss` is valid */
-	uint32_t frame_max; /* see vnic_device_set_mtu */
-	uint16_t link;      /* Mb/s, 0 = link down */
-	uint16_t link_told; /* the link that the driver knows: told last, or read at activation */
+	uint32_t features;    /* UPT1_F_*; with UPT1_F_RSS `rss` is valid */
+	uint32_t frame_max;   /* see vnic_device_set_mtu */
+	uint16_t link;        /* Mb/s, 0 = link down */
+	uint16_t driver_link; /* that the driver knows: as last told, or read at activation */
 	bool auto_mask;
 	bool no_master; /* the driver has cleared the bus master bit: no access to its memory */
 	bool paused;    /* between vnic_device_pause or _restore and vnic_device_resume */

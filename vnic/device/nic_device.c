@@ -139,9 +139,9 @@ void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_q
 
 void vnic_device_tell_link(struct vnic_device *dev)
 {
-	if (dev->state != VNIC_DEVICE_ACTIVE || dev->link == dev->link_told)
+	if (dev->state != VNIC_DEVICE_ACTIVE || dev->link == dev->driver_link)
 		return;
-	dev->link_told = dev->link;
+	dev->driver_link = dev->link;
 	vnic_device_raise_event(dev, VMXNET3_ECR_LINK);
 }
 

@@ -235,7 +235,7 @@ static void registers_record(struct vnic_state_stream *s, struct vnic_device *de
 	vnic_state_u32(s, &dev->capabilities);
 	vnic_state_u32(s, &dev->rss_fields);
 	vnic_state_bytes(s, &dev->coalesce, sizeof(dev->coalesce));
-	vnic_state_u16(s, &dev->link_told);
+	vnic_state_u16(s, &dev->driver_link);
 	masks_record(s, dev);
 }
 
