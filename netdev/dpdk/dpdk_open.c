@@ -268,7 +268,7 @@ static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 {
 	port->driver_fd = port->packet_fd = fd;
 	/* Half of the slots stay for frames that the kernel has not finished sending. */
-	port->unsent.limit = spec->ring / 2;
+	port->backlog.limit = spec->ring / 2;
 	if (fd < 0)
 		return 0;
 	qp1_ring_open(&port->qp1, spec->ifindex);

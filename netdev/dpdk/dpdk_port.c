@@ -34,8 +34,8 @@ static uint64_t dpdk_next_deadline(struct netdev *netdev)
 {
 	const struct dpdk_port *port = to_dpdk(netdev);
 
-	if (port->unsent.frames)
-		return port->unsent.at;
+	if (port->backlog.frames)
+		return port->backlog.at;
 	return port->wait_taken && port->interrupt.fd >= 0 ? port->poll_at : UINT64_MAX;
 }
 

@@ -35,13 +35,13 @@ struct dpdk_port {
 	int packet_fd;        /* af_packet: the same descriptor, the socket of its rings; else -1 */
 	/* af_packet: frames that the kernel may have left in the transmit ring. Times in ns. */
 	struct {
-		uint32_t frames; /* frames that the kernel may have left in the ring, at most */
-		uint32_t limit;  /* maximum of `frames` */
-		uint64_t sent;   /* bytes of these frames that the kernel has sent, mod frame_max */
-		uint64_t at;     /* time of the next attempt to send these frames */
-		uint64_t pause;  /* from that attempt to the next one */
-		bool down;       /* the last attempt found the interface down */
-	} unsent;
+		uint32_t frames;     /* frames that the kernel may have left in the ring, at most */
+		uint32_t limit;      /* maximum of `frames` */
+		uint64_t sent_bytes; /* that the kernel has sent of these frames, mod frame_max */
+		uint64_t at;         /* time of the next attempt to send these frames */
+		uint64_t pause;      /* from that attempt to the next one */
+		bool down;           /* the last attempt found the interface down */
+	} backlog;
 	struct dpdk_interrupt interrupt;
 	/* Times, ns. */
 	uint64_t active_at;   /* when the port last received or sent a frame */

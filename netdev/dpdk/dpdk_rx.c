@@ -214,8 +214,8 @@ uint32_t dpdk_port_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *
 	first += receive_for_machines(port, frames + first, (n - first + 1) / 2);
 	frames += first;
 	receive_kept(port, now, n - first);
-	if (port->unsent.frames &&
-	    (now >= port->unsent.at || (!port->received_count && !port->unsent.down)))
+	if (port->backlog.frames &&
+	    (now >= port->backlog.at || (!port->received_count && !port->backlog.down)))
 		dpdk_port_send_ring(port, now);
 	for (uint16_t i = 0; i < port->received_count; i++)
 		frames[i] = (struct netdev_frame){

@@ -22,9 +22,9 @@
  */
 static void count_sent(struct dpdk_port *port, uint64_t bytes)
 {
-	bytes += port->unsent.sent;
-	port->unsent.frames -= RTE_MIN(bytes / port->frame_max, port->unsent.frames - 1ull);
-	port->unsent.sent = bytes % port->frame_max;
+	bytes += port->backlog.sent_bytes;
+	port->backlog.frames -= RTE_MIN(bytes / port->frame_max, port->backlog.frames - 1ull);
+	port->backlog.sent_bytes = bytes % port->frame_max;
 }
 
 /*
@@ -41,15 +41,15 @@ void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now)
 	uint64_t bytes;
 	int rc = packet_socket_send_ring(port->packet_fd, &bytes);
 
-	port->unsent.down = rc == -ENETDOWN;
-	if (port->unsent.down) /* the kernel sends no frame then */
-		port->unsent.pause = RESEND_DOWN_NS;
+	port->backlog.down = rc == -ENETDOWN;
+	if (port->backlog.down) /* the kernel sends no frame then */
+		port->backlog.pause = RESEND_DOWN_NS;
 	else if (rc == -EAGAIN)
 		count_sent(port, bytes);
 	else
-		port->unsent.frames = port->unsent.sent = 0;
-	port->unsent.at = now + port->unsent.pause;
-	port->unsent.pause = RTE_MIN(2 * port->unsent.pause, RESEND_MAX_NS);
+		port->backlog.frames = port->backlog.sent_bytes = 0;
+	port->backlog.at = now + port->backlog.pause;
+	port->backlog.pause = RTE_MIN(2 * port->backlog.pause, RESEND_MAX_NS);
 }
 
 /* How many frames the driver may get now. With a full ring the driver would wait for a free slot,
@@ -58,9 +58,9 @@ static uint32_t ring_room(struct dpdk_port *port, uint64_t now)
 {
 	if (port->packet_fd < 0)
 		return UINT32_MAX;
-	if (port->unsent.frames >= port->unsent.limit)
+	if (port->backlog.frames >= port->backlog.limit)
 		dpdk_port_send_ring(port, now);
-	return port->unsent.limit - port->unsent.frames;
+	return port->backlog.limit - port->backlog.frames;
 }
 
 void dpdk_port_reclaim(struct dpdk_port *port)
@@ -158,9 +158,9 @@ uint32_t dpdk_port_tx(struct netdev *netdev, uint64_t now, const struct netdev_f
 	if (done)
 		port->active_at = now;
 	if (port->packet_fd >= 0 && done) {
-		port->unsent.frames += done;
-		port->unsent.at = now + RESEND_NS;
-		port->unsent.pause = RESEND_NS;
+		port->backlog.frames += done;
+		port->backlog.at = now + RESEND_NS;
+		port->backlog.pause = RESEND_NS;
 	}
 	return done;
 }
