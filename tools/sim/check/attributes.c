@@ -52,7 +52,7 @@ void check_rereg(const struct simhost *host, int rc)
 {
 	const bool bound = has_window(host, WINDOW_BOUND);
 	const bool may_be_bound =
-		bound || has_window(host, WINDOW_BINDING) || has_window(host, WINDOW_GOING);
+		bound || has_window(host, WINDOW_BINDING) || has_window(host, WINDOW_INVALIDATING);
 
 	if (urxe_mr_key(host->mr) != host->key)
 		world_fail(host->world, "host %u: re-registration changed the key", host->id);

@@ -89,7 +89,7 @@ static bool is_in_order(struct stream *stream, uint32_t index)
 /* SEND with invalidate: checks the key, and lets the owner bind the window again. */
 static void check_invalidated(struct stream *stream, uint32_t key)
 {
-	if (stream->mw.state != WINDOW_GOING || key != stream->mw.key)
+	if (stream->mw.state != WINDOW_INVALIDATING || key != stream->mw.key)
 		world_fail_stream(stream, "key %08x was invalidated, not %08x", key,
 				  stream->mw.key);
 	stream->mw.state = WINDOW_FREE;

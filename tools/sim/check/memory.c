@@ -26,7 +26,7 @@ static void model_failed_writes(struct stream *stream, const uint8_t *memory)
 			continue;
 		content_fill(stream->seed, i, content, request->length);
 		for (uint32_t k = 0; k < request->length; k++)
-			if (i < stream->good || memory[request->target + k] == content[k])
+			if (i < stream->succeeded || memory[request->target + k] == content[k])
 				model[k] = content[k];
 	}
 }
@@ -59,7 +59,7 @@ static void check_target(struct stream *stream)
  * the first that was not executed. From the mistake on none is executed. */
 static bool may_hold(const struct stream *stream, uint32_t word, uint64_t value)
 {
-	for (uint32_t i = stream->good; stream->failed && i < stream->posted; i++) {
+	for (uint32_t i = stream->succeeded; stream->failed && i < stream->posted; i++) {
 		const struct outstanding *out = stream_out(stream, i);
 
 		if (!is_atomic(stream->request[i].opcode) || out->shared || out->word != word ||
@@ -91,7 +91,7 @@ static void check_all_delivered(struct stream *stream)
 {
 	if (stream->conn->attr.type != URXE_QPT_RC)
 		return; /* unreliable.c checks UC and UD */
-	for (uint32_t i = 0; i < (stream->failed ? stream->good : stream->n); i++)
+	for (uint32_t i = 0; i < (stream->failed ? stream->succeeded : stream->n); i++)
 		if (stream->request[i].consumes && !stream->request[i].delivered)
 			world_fail_stream(stream, "message %u of qp %06x never arrived", i,
 					  stream_from(stream)->qpn);

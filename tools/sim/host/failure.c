@@ -150,7 +150,8 @@ static void choose_remote(struct stream *stream, struct urxe_send_wr *wr, struct
 		return;
 	if (stream->mw.state == WINDOW_FREE) {
 		wr->rkey = stream->mw.key;
-		stream->mw.state = WINDOW_GOING; /* no request may bind it any more */
+		/* None is posted, but no request may bind the window any more. */
+		stream->mw.state = WINDOW_INVALIDATING;
 	} else if (rand_chance(r, 0.5)) {
 		wr->rkey = ~peer->key;
 	} else {

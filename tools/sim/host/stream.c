@@ -343,12 +343,12 @@ static void prepare_window(struct stream *stream, struct urxe_send_wr *wr)
 		};
 		break;
 	case URXE_WR_LOCAL_INV:
-		own->state = WINDOW_GOING;
+		own->state = WINDOW_INVALIDATING;
 		wr->invalidate_key = own->key;
 		break;
 	case URXE_WR_SEND_INV:
 		/* Fenced: responses to earlier READs with this key must come before. */
-		stream->mw.state = WINDOW_GOING;
+		stream->mw.state = WINDOW_INVALIDATING;
 		wr->invalidate_key = stream->mw.key;
 		wr->flags |= URXE_SEND_FENCE;
 		break;
@@ -523,7 +523,7 @@ void stream_fail(struct stream *stream)
 	const uint32_t most = stream->completed + stream->window;
 
 	stream->failed = true;
-	stream->good = stream->completed;
+	stream->succeeded = stream->completed;
 	/* The entries of `out` from the first failed request on stay for the final checks. */
 	stream->n = rand_in(&stream->world->failure_rand, stream->posted,
 			    most < stream->n ? most : stream->n);

@@ -14,8 +14,8 @@
 struct simconn;
 struct endpoint;
 
-/* A bind (BINDING) or an invalidation (GOING) is posted, and not complete. */
-enum window_state { WINDOW_FREE, WINDOW_BINDING, WINDOW_BOUND, WINDOW_GOING };
+/* A bind (BINDING) or an invalidation (INVALIDATING) is posted, and not complete. */
+enum window_state { WINDOW_FREE, WINDOW_BINDING, WINDOW_BOUND, WINDOW_INVALIDATING };
 
 /*
  * A type 2 memory window over the target area. The responder binds it, the requester uses its key,
@@ -65,7 +65,7 @@ struct stream {
 	uint32_t posted;
 	uint32_t completed; /* requests known to be complete */
 	bool failed;        /* a request has ended in an error... */
-	uint32_t good;      /* ...after this many that succeeded */
+	uint32_t succeeded; /* ...after this many that succeeded */
 	/* Index of the mistaken request or, if an end went to the error state (failure.h), of the
 	 * first request posted afterwards; UINT32_MAX = none. */
 	uint32_t mistake;
