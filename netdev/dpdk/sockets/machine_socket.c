@@ -87,7 +87,7 @@ int machine_socket_enable(struct machine_socket *s, unsigned int ifindex, bool x
 			return -ENOMEM;
 		prepare_messages(s->packets);
 	}
-	return packet_filter_other(s->fd, xdp, host) ?: packet_socket_bind(s->fd, ifindex);
+	return packet_filter_other_macs(s->fd, xdp, host) ?: packet_socket_bind(s->fd, ifindex);
 }
 
 static bool start_packet(struct machine_packets *packets, uint32_t i)

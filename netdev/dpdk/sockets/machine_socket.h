@@ -2,10 +2,10 @@
 /*
  * A packet socket of an af_packet or af_xdp port for frames that the switch bridges to virtual
  * machines: RoCE, TCP and the rest, but not those that the port receives in other ways
- * (packet_filter_other). The kernel may leave the checksum of such a frame unfinished (a sender on
- * this machine), and may have joined several frames (GRO and GSO). The socket returns the frames
- * that a NIC would have sent. DPDK's driver of af_packet would truncate a joined packet to the
- * frame size of its ring, and could not tell a short joined packet from a single frame.
+ * (packet_filter_other_macs). The kernel may leave the checksum of such a frame unfinished (a
+ * sender on this machine), and may have joined several frames (GRO and GSO). The socket returns the
+ * frames that a NIC would have sent. DPDK's driver of af_packet would truncate a joined packet to
+ * the frame size of its ring, and could not tell a short joined packet from a single frame.
  */
 #ifndef URXE_NETDEV_DPDK_SOCKETS_MACHINE_SOCKET_H
 #define URXE_NETDEV_DPDK_SOCKETS_MACHINE_SOCKET_H
@@ -36,8 +36,8 @@ int machine_socket_open(struct machine_socket *socket);
 void machine_socket_close(struct machine_socket *socket);
 /*
  * From now on the socket receives the interface's frames to virtual machines
- * (packet_filter_other). xdp: the port is af_xdp, so the socket also receives the RoCE frames that
- * the XDP program leaves to the kernel. 0, also if the socket is not open, or a negative errno
+ * (packet_filter_other_macs). xdp: the port is af_xdp, so the socket also receives the RoCE frames
+ * that the XDP program leaves to the kernel. 0, also if the socket is not open, or a negative errno
  * value.
  */
 int machine_socket_enable(struct machine_socket *socket, unsigned int ifindex, bool xdp,

@@ -193,7 +193,7 @@ int packet_filter_resolution(int fd)
 	return begin_filter(&filter, NULL, 0) ?: attach_expression(fd, &filter, RESOLUTION);
 }
 
-int packet_filter_other(int fd, bool xdp, const struct packet_filter_macs *host)
+int packet_filter_other_macs(int fd, bool xdp, const struct packet_filter_macs *host)
 {
 	/* Drops frames to the interface's own MAC. */
 	static const struct sock_filter no_host[] = {

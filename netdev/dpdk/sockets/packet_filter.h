@@ -22,8 +22,8 @@ struct packet_filter_macs {
 /* ARP, RARP, neighbour discovery, and RoCE except to queue pairs of the n blocks of QPNs
  * (netdev/packet_port.h). Receives RoCE to QP1 only if `qp1`. */
 int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n);
-/* As packet_filter_roce, but leaves out the unicast RoCE that packet_filter_other receives: that to
- * other MACs than the interface's own and those of `host`, except to QP1. */
+/* As packet_filter_roce, but leaves out the unicast RoCE that packet_filter_other_macs receives:
+ * that to other MACs than the interface's own and those of `host`, except to QP1. */
 int packet_filter_own_roce(int fd, bool qp1, const struct packet_filter_macs *host);
 /* Only RoCE to QP1. */
 int packet_filter_qp1(int fd);
@@ -36,7 +36,7 @@ int packet_filter_resolution(int fd);
  * groups and to the MACs of `host`, and RoCE to QP1. xdp: also RoCE that urxe's XDP program does
  * not take.
  */
-int packet_filter_other(int fd, bool xdp, const struct packet_filter_macs *host);
+int packet_filter_other_macs(int fd, bool xdp, const struct packet_filter_macs *host);
 /* The socket receives no frames. */
 int packet_filter_nothing(int fd);
 
