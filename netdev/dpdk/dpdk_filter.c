@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <rte_ethdev.h>
+#include <rte_log.h>
 
 #include <netdev/packet_port.h>
 
@@ -114,6 +115,21 @@ static int set_filters(struct dpdk_port *port, bool on)
 	return err;
 }
 
+/* The port's user does not undo a call that has failed, so dpdk_port_set_promiscuous does. */
+static void restore_usual_filter(struct dpdk_port *port)
+{
+	const int err = set_filters(port, false);
+	char name[RTE_ETH_NAME_MAX_LEN] = "";
+
+	if (!err)
+		return;
+	rte_eth_dev_get_name_by_port(port->id, name);
+	rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1,
+		"%s: cannot set the port's usual filter again (%s): parts of other filters may "
+		"stay\n",
+		name, strerror(-err));
+}
+
 int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -122,10 +138,8 @@ int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
 	if (on && membership_socket(port) >= 0 && port->machines.fd < 0)
 		return -EOPNOTSUPP;
 	err = set_filters(port, on);
-	/* The port's user does not undo a call that has failed, so this function sets the usual
-	 * filter again. */
 	if (err && on)
-		set_filters(port, false);
+		restore_usual_filter(port);
 	return err;
 }
 
