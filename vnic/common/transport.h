@@ -74,7 +74,7 @@ struct vnic_transport_ops {
 struct vnic_transport {
 	const struct vnic_transport_ops *ops;
 	void *bar0;    /* mapped: producer and mask registers are stored there */
-	int irq_fd;    /* hangs up when the device ends; -1 = none */
+	int irq_fd;    /* the stream socket of interrupts, as vnic_driver_irq_fd; -1 = none */
 	int ctl_fd;    /* hangs up when the device ends; -1 = none */
 	int notice_fd; /* readable when a notice or an introduction came; -1 = none */
 };

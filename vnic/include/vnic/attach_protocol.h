@@ -169,7 +169,7 @@ enum vnic_notice_type {
 	VNIC_NOTICE_RECORD,
 };
 
-/* The descriptors in the answer to HELLO, in this order. */
+/* The descriptors in the answer to HELLO, in this order. _INTERRUPT is a stream socket. */
 enum vnic_attach_fd { VNIC_FD_BARS, VNIC_FD_DOORBELL, VNIC_FD_INTERRUPT, VNIC_FD_NOTICE, VNIC_FDS };
 
 struct vnic_attach_gid {
