@@ -153,32 +153,53 @@ static void log_secure(const char *cmd)
 			 cmd);
 }
 
-/* Is the file an ELF program that the kernel executes without the dynamic linker? */
-static bool is_static(const char *path)
+/* What the kernel executes a file by. */
+enum linking {
+	BY_LINKER,      /* the dynamic linker of glibc, or the file is no ELF program */
+	BY_MUSL,        /* musl's dynamic linker, which ends a program if it cannot preload */
+	WITHOUT_LINKER, /* none: the program is statically linked */
+};
+
+/* Does the segment PT_INTERP of the file name musl's dynamic linker? */
+static bool names_musl(int fd, const GElf_Phdr *header)
+{
+	static const char musl[] = "/ld-musl-";
+	char name[PATH_MAX];
+	size_t size = header->p_filesz < sizeof(name) ? header->p_filesz : sizeof(name);
+	ssize_t n = pread(fd, name, size, (off_t)header->p_offset);
+
+	return n > 0 && memmem(name, (size_t)n, musl, sizeof(musl) - 1);
+}
+
+static enum linking linking_of(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	enum linking linking = BY_LINKER;
 	size_t count = 0;
 	GElf_Phdr header;
-	bool dynamic = true;
 	Elf *elf;
 
 	if (fd < 0)
-		return false;
+		return BY_LINKER;
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (elf && elf_kind(elf) == ELF_K_ELF && !elf_getphdrnum(elf, &count)) {
-		dynamic = false;
-		for (size_t i = 0; i < count && !dynamic; i++)
-			dynamic = !gelf_getphdr(elf, (int)i, &header) || header.p_type == PT_INTERP;
+		linking = WITHOUT_LINKER;
+		for (size_t i = 0; i < count && linking == WITHOUT_LINKER; i++)
+			if (!gelf_getphdr(elf, (int)i, &header))
+				linking = BY_LINKER;
+			else if (header.p_type == PT_INTERP)
+				linking = names_musl(fd, &header) ? BY_MUSL : BY_LINKER;
 	}
 	elf_end(elf);
 	close(fd);
-	return !dynamic;
+	return linking;
 }
 
 int program_check(const char *cmd)
 {
 	char path[PATH_MAX];
+	enum linking linking;
 
 	if (!find_program(cmd, path))
 		return 0;
@@ -186,7 +207,14 @@ int program_check(const char *cmd)
 		log_secure(cmd);
 		return -1;
 	}
-	if (is_static(path))
+	linking = linking_of(path);
+	if (linking == BY_MUSL) {
+		log_line("%s is linked with musl, which cannot preload liburxe.so and would end "
+			 "it: link it with glibc",
+			 cmd);
+		return -1;
+	}
+	if (linking == WITHOUT_LINKER)
 		log_line("%s is statically linked and cannot have the device; the programs that it "
 			 "starts can",
 			 cmd);

@@ -21,21 +21,23 @@
 #include "urxe/program_check.h"
 
 /* The linker puts this function in the place of log_line. */
-static bool logged;
+static bool logged, logged_musl;
 
 void __wrap_log_line(const char *format, ...);
 
 void __wrap_log_line(const char *format, ...)
 {
 	logged = strstr(format, "statically linked");
+	logged_musl = strstr(format, "linked with musl");
 }
 
-/* A program without an interpreter. */
-static void write_static_program(const char *path)
+/* A program with the interpreter; NULL: without one. */
+static void write_program(const char *path, const char *interpreter)
 {
-	const struct {
+	struct {
 		Elf64_Ehdr file;
 		Elf64_Phdr segment;
+		char interpreter[64];
 	} image = {
 		.file = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 				     EV_CURRENT},
@@ -46,11 +48,16 @@ static void write_static_program(const char *path)
 			 .e_ehsize = sizeof(Elf64_Ehdr),
 			 .e_phentsize = sizeof(Elf64_Phdr),
 			 .e_phnum = 1},
-		.segment = {.p_type = PT_LOAD},
+		.segment = {.p_type = interpreter ? PT_INTERP : PT_LOAD},
 	};
 	FILE *file = fopen(path, "we");
 
 	assert_non_null(file);
+	if (interpreter) {
+		snprintf(image.interpreter, sizeof(image.interpreter), "%s", interpreter);
+		image.segment.p_offset = sizeof(image.file) + sizeof(image.segment);
+		image.segment.p_filesz = strlen(interpreter) + 1;
+	}
 	assert_int_equal(fwrite(&image, sizeof(image), 1, file), 1);
 	fclose(file);
 	assert_int_equal(chmod(path, 0755), 0);
@@ -173,6 +180,20 @@ static void test_bits_of_a_script_have_no_effect(void **state)
 	unlink("script2");
 }
 
+/* musl's dynamic linker would end the program, because it cannot load the library. */
+static void test_programs_of_musl_are_refused(void **state)
+{
+	(void)state;
+	write_program("musl", "/lib/ld-musl-x86_64.so.1");
+	assert_int_equal(program_check("./musl"), -1);
+	assert_true(logged_musl);
+	write_program("musl", "/lib64/ld-linux-x86-64.so.2");
+	logged = false;
+	assert_int_equal(program_check("./musl"), 0);
+	assert_false(logged);
+	unlink("musl");
+}
+
 static int enter_directory(void **state)
 {
 	static char directory[] = "/tmp/urxe-program-XXXXXX";
@@ -180,7 +201,7 @@ static int enter_directory(void **state)
 	*state = mkdtemp(directory);
 	if (!*state || chdir(directory))
 		return -1;
-	write_static_program("prog");
+	write_program("prog", NULL);
 	return 0;
 }
 
@@ -197,6 +218,7 @@ int main(void)
 		cmocka_unit_test(test_directories_are_no_programs),
 		cmocka_unit_test(test_setuid_of_an_unknown_user_is_ignored),
 		cmocka_unit_test(test_bits_of_a_script_have_no_effect),
+		cmocka_unit_test(test_programs_of_musl_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, enter_directory, leave_directory);
