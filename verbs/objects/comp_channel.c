@@ -231,10 +231,16 @@ void comp_channel_put(struct comp_channel *channel)
 }
 
 /* Whether to send the event again later, after this error of send(2). After any other error no
- * thread reads at the socket any more. */
+ * thread reads at the socket any more, or is_forbidden(). */
 static bool is_temporary(int error)
 {
 	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
+}
+
+/* Whether a seccomp filter of the program may have refused the call: a reader waits in vain. */
+static bool is_forbidden(int error)
+{
+	return error == EPERM || error == EACCES || error == ENOSYS;
 }
 
 /* Sends the event to the program. 0, also if no thread can read it any more; else the error, as a
@@ -248,6 +254,8 @@ static int try_send_event(const struct comp_channel *channel,
 
 	if (send(channel->writer, event, channel->event_size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		error = errno;
+	if (is_forbidden(error))
+		log_error("an event is lost: send: %s", strerror(error));
 	cancellation_restore(cancel);
 	errno = saved;
 	return is_temporary(error) ? error : 0;

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "asleep.h"
 #include "descriptor_limit.h"
 #include "objects/uverbs_file.h"
+#include "process/log.h"
 
 #define EVENTS 64 /* more than the socket holds */
 
@@ -133,6 +135,35 @@ static void an_event_survives_a_kernel_without_memory(void **state)
 		assert_int_equal(event.element, i + 1);
 		assert_int_equal(recv(fd, &event, sizeof(event), MSG_DONTWAIT), -1);
 	}
+	close_channel(fd);
+}
+
+/* A seccomp filter forbids sendto(2): the event is lost, and the log says so. */
+static void an_event_that_a_filter_refuses_is_logged(void **state)
+{
+	const struct comp_channel_event event = {.element = 1};
+	const int stderr_was = dup(STDERR_FILENO);
+	struct comp_channel *channel;
+	char line[128] = "";
+	int fd, ends[2];
+
+	(void)state;
+	assert_int_equal(comp_channel_create(sizeof(event), true, NULL, &channel, &fd), 0);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+	log_level = LOG_ERROR;
+	adapter_lock();
+	send_errno = EPERM;
+	comp_channel_send(channel, &event);
+	send_errno = 0;
+	adapter_unlock();
+	log_level = LOG_NONE;
+	dup2(stderr_was, STDERR_FILENO);
+	close(stderr_was);
+	close(ends[1]);
+	assert_true(read(ends[0], line, sizeof(line) - 1) > 0);
+	close(ends[0]);
+	assert_non_null(strstr(line, "an event is lost: send: Operation not permitted"));
 	close_channel(fd);
 }
 
@@ -321,6 +352,7 @@ int main(void)
 		cmocka_unit_test(a_withdrawal_keeps_the_order_of_other_events),
 		cmocka_unit_test(a_withdrawal_needs_no_memory),
 		cmocka_unit_test(an_event_survives_a_kernel_without_memory),
+		cmocka_unit_test(an_event_that_a_filter_refuses_is_logged),
 		cmocka_unit_test(an_event_without_a_reader_is_dropped),
 		cmocka_unit_test(a_reader_waits_after_the_close_until_the_context_ends),
 		cmocka_unit_test(a_closed_channel_leaves_its_descriptors_to_the_next),
