@@ -171,6 +171,20 @@ static bool names_musl(int fd, const GElf_Phdr *header)
 	return n > 0 && memmem(name, (size_t)n, musl, sizeof(musl) - 1);
 }
 
+/* Does the file have a name as a library (PT_DYNAMIC)? Without an interpreter, only a dynamic
+ * linker has one: it preloads into the program that its arguments name. */
+static bool is_library(Elf *elf, const GElf_Phdr *header)
+{
+	Elf_Data *data =
+		elf_getdata_rawchunk(elf, (int64_t)header->p_offset, header->p_filesz, ELF_T_DYN);
+	GElf_Dyn entry;
+
+	for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++)
+		if (entry.d_tag == DT_SONAME)
+			return true;
+	return false;
+}
+
 static enum linking linking_of(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -190,6 +204,8 @@ static enum linking linking_of(const char *path)
 				linking = BY_LINKER;
 			else if (header.p_type == PT_INTERP)
 				linking = names_musl(fd, &header) ? BY_MUSL : BY_LINKER;
+			else if (header.p_type == PT_DYNAMIC && is_library(elf, &header))
+				linking = BY_LINKER;
 	}
 	elf_end(elf);
 	close(fd);

@@ -9,6 +9,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -194,6 +195,34 @@ static void test_programs_of_musl_are_refused(void **state)
 	unlink("musl");
 }
 
+/* The dynamic linker of this process, which has no interpreter itself. */
+static int find_linker(struct dl_phdr_info *program, size_t size, void *linker)
+{
+	(void)size;
+	for (size_t i = 0; i < program->dlpi_phnum; i++)
+		if (program->dlpi_phdr[i].p_type == PT_INTERP)
+			*(const char **)linker =
+				(const char *)(uintptr_t)(program->dlpi_addr +
+							  program->dlpi_phdr[i].p_vaddr);
+	return 1; /* the first one is the program */
+}
+
+/* As in `urxe run -- /lib64/ld-linux-x86-64.so.2 PROGRAM`, where the program has the device. */
+static void test_a_dynamic_linker_is_no_static_program(void **state)
+{
+	const char *linker = NULL;
+
+	(void)state;
+	dl_iterate_phdr(find_linker, &linker);
+	if (!linker) {
+		print_message("skipped: this program is statically linked\n");
+		skip();
+	}
+	logged = false;
+	assert_int_equal(program_check(linker), 0);
+	assert_false(logged);
+}
+
 static int enter_directory(void **state)
 {
 	static char directory[] = "/tmp/urxe-program-XXXXXX";
@@ -219,6 +248,7 @@ int main(void)
 		cmocka_unit_test(test_setuid_of_an_unknown_user_is_ignored),
 		cmocka_unit_test(test_bits_of_a_script_have_no_effect),
 		cmocka_unit_test(test_programs_of_musl_are_refused),
+		cmocka_unit_test(test_a_dynamic_linker_is_no_static_program),
 	};
 
 	return cmocka_run_group_tests(tests, enter_directory, leave_directory);
