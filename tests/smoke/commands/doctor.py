@@ -14,7 +14,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from documented import check_document  # noqa: E402
-from host import BUSY, Failure, Host, main  # noqa: E402
+from host import BUSY, Failure, Host, main, until  # noqa: E402
 
 SUBJECTS = {'daemon', 'device', 'run dir', 'copies', 'limits', 'kernel', 'UDP 4791', 'uplinks', 'MTU', 'firewall'}
 ROCE_PORT = 4791
@@ -74,6 +74,24 @@ def check_socket_uplink(build):
     with Host(build, daemon=False) as host:
         host.start_daemon(['--uplink', f'qemu:{host.top}/cable'])
         expect(ask(host, '--run-dir', host.run_dir)['daemon'], 'ok', f'with the uplinks qemu:{host.top}/cable')
+
+
+def check_link(build):
+    """An uplink without a link is named, and one with a link is not."""
+    cable = 'ip link add veth0 type veth peer name veth1 && exec "$@"'
+    prefix = ['unshare', '--net', 'sh', '-c', cable, 'sh']
+    if os.getuid() or subprocess.run([*prefix, 'true'], capture_output=True, check=False).returncode:
+        return
+    with Host(build, daemon=False, prefix=prefix) as host:
+        host.start_daemon(['--uplink', 'af_packet:veth0'])
+        inside = ['nsenter', f'--net=/proc/{host.daemon_pid()}/ns/net']
+        found = ask(host, '--run-dir', host.run_dir, prefix=inside)
+        expect(found['daemon'], 'note', 'the uplink af_packet:veth0 is down', 'ip link show dev veth0')
+        for end in ('veth0', 'veth1'):
+            subprocess.run([*inside, 'ip', 'link', 'set', end, 'up'], check=True)
+        until(10, lambda: host.show('port')['ports'][1]['state'] == 'active', lambda: 'veth0 does not come up')
+        found = ask(host, '--run-dir', host.run_dir, prefix=inside)
+        expect(found['daemon'], 'ok', 'with the uplinks af_packet:veth0')
 
 
 def check_names(build):
@@ -281,6 +299,7 @@ def run():
     with Host(sys.argv[1]) as host:
         check_healthy(host)
         check_socket_uplink(sys.argv[1])
+        check_link(sys.argv[1])
         check_names(sys.argv[1])
         check_interfaces(host)
         check_private(host)

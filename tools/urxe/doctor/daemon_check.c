@@ -13,6 +13,44 @@
 
 #define UPLINKS 256 /* length of the list of uplinks, with the NUL; a longer one is cut */
 
+#define REMEDY 96 /* length of a command with the name of an interface, with the NUL */
+
+/* The command that shows why an interface has no link; NULL for an uplink without an interface. */
+static const char *link_remedy(const char *uplink, char remedy[REMEDY])
+{
+	const char *name = strchr(uplink, ':');
+
+	if (strncmp(uplink, "af_packet:", 10) != 0 && strncmp(uplink, "af_xdp:", 7) != 0)
+		return NULL;
+	name++;
+	snprintf(remedy, REMEDY, "ip link show dev %.*s", (int)strcspn(name, ","), name);
+	return remedy;
+}
+
+/*
+ * Names each uplink that carries no frames. Ports of virtual machines do not count: a machine may
+ * come later.
+ */
+static void check_links(struct findings *f, const json_t *report)
+{
+	char remedy[REMEDY];
+	json_t *port;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "ports"), i, port)
+	{
+		const char *kind = json_get_text(port, "kind");
+		const char *name = json_get_text(port, "name");
+		const char *state = json_get_text(port, "state");
+
+		if (kind && name && state && !strcmp(kind, "uplink") &&
+		    (!strcmp(state, "down") || !strcmp(state, "silent")))
+			finding_add(f, "daemon", FINDING_NOTE, link_remedy(name, remedy),
+				    "the uplink %s is %s: no other host is reached by it", name,
+				    state);
+	}
+}
+
 static void list_uplinks(const json_t *report, char list[UPLINKS])
 {
 	json_t *port;
@@ -76,6 +114,7 @@ bool check_daemon(struct findings *f, const char *run_dir)
 	list_uplinks(report, uplinks);
 	finding_add(f, "daemon", FINDING_OK, NULL, "urxed serves %s, %s%s", run_dir,
 		    *uplinks ? "with the uplinks " : "without an uplink", uplinks);
+	check_links(f, report);
 	json_decref(report);
 	return true;
 }
