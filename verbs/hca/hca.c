@@ -62,19 +62,55 @@ static int absence_error(int err)
 	return err;
 }
 
+/* Whether the errno value says that descriptors or memory are lacking. */
+static bool is_temporary(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOMEM;
+}
+
+static struct ibv_device *find_device(const struct hca_verbs *verbs, struct ibv_device **list,
+				      const char *name)
+{
+	for (; *list; list++)
+		if (!strcmp(verbs->get_device_name(*list), name))
+			return *list;
+	return NULL;
+}
+
+/* NULL: sets *err to an errno value; ENODEV: the list lacks the device. */
+static struct ibv_context *list_and_open(const struct hca_verbs *verbs, const char *name, int *err)
+{
+	struct ibv_device **list = verbs->get_device_list(NULL), *device;
+	struct ibv_context *context;
+
+	if (!list) {
+		*err = is_temporary(errno) ? errno : ENODEV;
+		return NULL;
+	}
+	device = find_device(verbs, list, name);
+	errno = ENODEV;
+	context = device ? verbs->open_device(device) : NULL;
+	*err = errno;
+	verbs->free_device_list(list);
+	return context;
+}
+
+/*
+ * NULL: sets errno. Lists the devices a second time if the first list lacks the device: libibverbs
+ * leaves out a device for whose files the process has no descriptor, and other threads may have
+ * closed descriptors before absence_error().
+ */
 static struct ibv_context *open_by_name(const struct hca_verbs *verbs, const char *name)
 {
-	struct ibv_device **list = verbs->get_device_list(NULL);
 	struct ibv_context *context = NULL;
+	int err = ENODEV;
 
-	errno = absence_error(ENODEV);
-	for (int i = 0; list && list[i]; i++)
-		if (!strcmp(verbs->get_device_name(list[i]), name)) {
-			context = verbs->open_device(list[i]);
-			break;
-		}
-	if (list)
-		verbs->free_device_list(list);
+	for (int i = 0; i < 2 && !context && err == ENODEV; i++) {
+		context = list_and_open(verbs, name, &err);
+		if (!context && err == ENODEV)
+			err = absence_error(ENODEV);
+	}
+	errno = err;
 	return context;
 }
 
@@ -167,8 +203,9 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	hca_ahs_init(hca);
 	hca->context = open_by_name(verbs, name);
 	if (!hca->context) {
+		rc = hca_verbs_null_error();
 		free(hca);
-		return hca_verbs_null_error();
+		return rc;
 	}
 	rc = prepare(hca);
 	if (rc) {
@@ -191,10 +228,9 @@ int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *ow
 void hca_retry_note(struct hca_retry *retry, int rc, uint64_t now)
 {
 	const uint64_t longer = retry->pause ? 2 * retry->pause : RETRY_MIN_NS;
-	const bool is_temporary = rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
 
 	*retry = (struct hca_retry){0};
-	if (!is_temporary)
+	if (!is_temporary(-rc))
 		return;
 	retry->pause = longer < RETRY_MAX_NS ? longer : RETRY_MAX_NS;
 	retry->at = now + retry->pause;

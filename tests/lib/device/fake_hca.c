@@ -118,13 +118,23 @@ static struct ibv_device *device_list[] = {&fake_hca.device, NULL};
 
 static struct ibv_device **get_device_list(int *n)
 {
+	static struct ibv_device *no_device[] = {NULL};
+
 	(void)n;
-	return device_list;
+	if (fake_hca.list_error) {
+		errno = fake_hca.list_error;
+		return NULL;
+	}
+	if (!fake_hca.empty_lists)
+		return device_list;
+	fake_hca.empty_lists--;
+	return no_device;
 }
 
 static void free_device_list(struct ibv_device **list)
 {
 	(void)list;
+	errno = EINVAL;
 }
 
 static const char *get_device_name(struct ibv_device *device)

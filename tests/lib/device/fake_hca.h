@@ -54,17 +54,19 @@ struct fake_hca {
 		FAKE_HCA_QUERY_PORT,
 		FAKE_HCA_CREATE_CHANNEL
 	} opens_to;
-	int open_error;      /* EIO by default */
-	int ah_error;        /* errno of ibv_create_ah with no_ahs; EHOSTUNREACH by default */
-	bool no_error_state; /* ibv_modify_qp refuses the transition to IBV_QPS_ERR */
-	bool no_reset_state; /* and that to IBV_QPS_RESET */
-	int mr_error;        /* errno of ibv_reg_mr, which fails then; 0: none */
-	int srq_error;       /* that ibv_modify_srq returns; 0: none */
-	int srq_recv_error;  /* that ibv_post_srq_recv returns */
-	int modify_error;    /* that ibv_modify_qp returns */
-	int query_error;     /* that ibv_query_qp returns */
-	int mcast_error;     /* that ibv_attach_mcast returns */
-	bool poll_error;     /* ibv_poll_cq fails */
+	int open_error;       /* EIO by default */
+	int list_error;       /* errno of ibv_get_device_list, which fails then; 0: none */
+	uint32_t empty_lists; /* so many calls of ibv_get_device_list find no device from now on */
+	int ah_error;         /* errno of ibv_create_ah with no_ahs; EHOSTUNREACH by default */
+	bool no_error_state;  /* ibv_modify_qp refuses the transition to IBV_QPS_ERR */
+	bool no_reset_state;  /* and that to IBV_QPS_RESET */
+	int mr_error;         /* errno of ibv_reg_mr, which fails then; 0: none */
+	int srq_error;        /* that ibv_modify_srq returns; 0: none */
+	int srq_recv_error;   /* that ibv_post_srq_recv returns */
+	int modify_error;     /* that ibv_modify_qp returns */
+	int query_error;      /* that ibv_query_qp returns */
+	int mcast_error;      /* that ibv_attach_mcast returns */
+	bool poll_error;      /* ibv_poll_cq fails */
 	uint32_t pds, mrs, cqs, srqs, qps, ahs; /* objects that exist */
 	/* The double delays: this function waits for `go_on`, after it has posted `delayed`. */
 	enum fake_hca_delay {

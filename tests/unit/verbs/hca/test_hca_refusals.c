@@ -90,6 +90,38 @@ static void an_open_without_descriptors_fails_for_that_reason(void **state)
 	assert_int_equal(rc, -EMFILE);
 }
 
+static int open_with_list_error(int error)
+{
+	struct hca *hca = NULL;
+
+	fake_hca_init();
+	fake_hca.list_error = error;
+	return hca_open(&fake_hca.verbs, "fake0", 1, &offloaded_owner, &hca);
+}
+
+/* The owner tries again only after an error of memory or descriptors. */
+static void an_open_fails_for_the_reason_of_the_list(void **state)
+{
+	(void)state;
+	assert_int_equal(open_with_list_error(ENOMEM), -ENOMEM);
+	assert_int_equal(open_with_list_error(EMFILE), -EMFILE);
+	assert_int_equal(open_with_list_error(ENFILE), -ENFILE);
+	/* The host has no RDMA device. */
+	assert_int_equal(open_with_list_error(ENOSYS), -ENODEV);
+}
+
+/* libibverbs had no descriptor for the device's files, and has one now. */
+static void an_open_looks_for_the_device_again(void **state)
+{
+	struct hca *hca = NULL;
+
+	(void)state;
+	fake_hca_init();
+	fake_hca.empty_lists = 1;
+	assert_int_equal(hca_open(&fake_hca.verbs, "fake0", 1, &offloaded_owner, &hca), 0);
+	hca_close(hca);
+}
+
 /* --- Objects. */
 
 static void without_a_pd_of_the_hca_objects_are_the_engines(void **state)
@@ -265,6 +297,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failed_open_closes_the_device),
 		TEST(an_open_without_descriptors_fails_for_that_reason),
+		cmocka_unit_test(an_open_fails_for_the_reason_of_the_list),
+		cmocka_unit_test(an_open_looks_for_the_device_again),
 		TEST(without_a_pd_of_the_hca_objects_are_the_engines),
 		TEST(without_a_cq_of_the_hca_queue_pairs_are_the_engines),
 		TEST(a_refused_group_is_not_joined),
