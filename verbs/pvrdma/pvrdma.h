@@ -265,7 +265,9 @@ void pvrdma_report_hca_writes(struct pvrdma *dev);
  * Tells the device that the link has gone up or down; the link is up after creation. If the driver
  * knows another state, the device sends the driver an event, as soon as the NIC is active, the
  * driver permits access to memory, and the device is not paused (pvrdma_poll). A driver that sets
- * up the NIC tells its users that the port is active; the event comes at least 10 ms later.
+ * up the NIC tells its users that the port is active; the event that the link is down comes at
+ * least 10 ms later, and at least 10 ms after pvrdma_resume, because the pause may have stopped the
+ * driver meanwhile.
  */
 void pvrdma_set_link(struct pvrdma *dev, bool up);
 

@@ -7,6 +7,9 @@
 
 #define PATH_MTU_MIN 256u /* bytes; IBA 9.4.3 has no shorter one */
 
+/* Time for the driver to tell its users that the port is active. */
+#define DRIVER_REPORTS_NS 10000000u
+
 static struct pvrdma_nic nic_of(const struct pvrdma *dev)
 {
 	const struct pvrdma_owner *owner = dev->attr.owner;
@@ -55,6 +58,11 @@ bool pv_port_report_link(struct pvrdma *dev)
 	pv_event_report_port(dev, dev->link_up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR);
 	dev->told_down = !dev->link_up;
 	return true;
+}
+
+void pv_port_delay_report(struct pvrdma *dev)
+{
+	dev->report_link_at = dev->now + DRIVER_REPORTS_NS;
 }
 
 void pvrdma_set_link(struct pvrdma *dev, bool up)

@@ -23,6 +23,9 @@ bool pv_port_is_up(const struct pvrdma *dev);
  * tells the device when the NIC's driver activates the NIC, for example after a change of the MTU.
  */
 bool pv_port_report_link(struct pvrdma *dev);
+/* The driver may be about to tell its users that the port is active: pv_port_report_link sends no
+ * event for 10 ms, so that an event of a link that is down comes after that. */
+void pv_port_delay_report(struct pvrdma *dev);
 /* The longest path MTU, in bytes, whose packets fit the MTU of the device and, if active, of the
  * NIC; 256 if none fits. */
 uint32_t pv_port_path_mtu(const struct pvrdma *dev);

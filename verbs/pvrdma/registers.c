@@ -77,21 +77,18 @@ static int load_region(struct pvrdma *dev, uint64_t addr)
 	return pv_shared_region_load(dev, addr);
 }
 
-/* Time for the driver to tell its users that the port is active. */
-#define DRIVER_REPORTS_NS 10000000u
-
 /*
  * The driver writes UNQUIESCE when it has set up the NIC, and then tells its users that the port is
- * active. If the link is down, the device sends PORT_ERR after that (DRIVER_REPORTS_NS). ERR gets
- * no error for a link that is down: the driver takes no lock here, so another thread's command
- * could read that error as its own. -EINVAL: the device is not active.
+ * active. If the link is down, the device sends PORT_ERR after that. ERR gets no error for a link
+ * that is down: the driver takes no lock here, so another thread's command could read that error as
+ * its own. -EINVAL: the device is not active.
  */
 static int unquiesce(struct pvrdma *dev)
 {
 	if (!dev->active)
 		return -EINVAL;
 	dev->told_down = false;
-	dev->report_link_at = dev->now + DRIVER_REPORTS_NS;
+	pv_port_delay_report(dev);
 	return 0;
 }
 

@@ -676,9 +676,11 @@ static void test_restore_demands_the_qpn_from_the_host(void **state)
 	pair_close(&p);
 }
 
-/* The new host's link is down: the driver learns it, and learns when the link is back. */
+/* The new host's link is down: the driver learns it, and learns when the link is back. The saved
+ * driver may have set up the NIC, and has not told its users yet that the port is active. */
 static void test_driver_learns_that_the_new_link_is_down(void **state)
 {
+	const uint64_t resumed = 5000000;
 	struct pair p;
 	struct guest other;
 	struct pv_eqe eqe;
@@ -688,12 +690,17 @@ static void test_driver_learns_that_the_new_link_is_down(void **state)
 	(void)state;
 	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 	guest_open(&other, &(struct guest_attr){.id = 2});
+	guest_write(&p.guest[1], PV_REG_CTL, PV_CTL_UNQUIESCE);
 	stream = save(&p.guest[1], &length);
 	pvrdma_set_link(other.dev, false);
 	assert_int_equal(pvrdma_restore(other.dev, 0, stream, length), 0);
 	memcpy(other.bytes, p.guest[1].bytes, GUEST_MEMORY);
 	other.async = p.guest[1].async;
-	pvrdma_resume(other.dev, 0);
+	pvrdma_resume(other.dev, resumed);
+	assert_false(guest_event(&other, &eqe));
+	pvrdma_poll(other.dev, resumed + 9999999);
+	assert_false(guest_event(&other, &eqe));
+	pvrdma_poll(other.dev, resumed + 10000000);
 	assert_true(guest_event(&other, &eqe));
 	assert_int_equal(eqe.type, PV_EVENT_PORT_ERR);
 	pvrdma_set_link(other.dev, true);
