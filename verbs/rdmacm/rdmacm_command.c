@@ -87,6 +87,7 @@ static int read_command(struct rdmacm_request *request, uint64_t buf, size_t cou
 	request->command = (struct cm_attach_command){
 		.command = written.hdr.cmd, .in = written.hdr.in, .out = written.hdr.out};
 	memcpy(request->in, written.in, written.hdr.in);
+	memset(request->in + written.hdr.in, 0, sizeof(request->in) - written.hdr.in);
 	return 0;
 }
 

@@ -77,6 +77,8 @@ struct rdmacm_file *rdmacm_files_first(void);
 
 struct rdmacm_request {
 	struct cm_attach_command command;
+	/* The command; zeros follow, so a whole structure can be read of a command that is too
+	 * short. The daemon or the kernel refuses the command. */
 	uint8_t in[CM_ATTACH_BYTES + CM_ATTACH_OPTION];
 	unsigned int opening;     /* file->opening when the program gave the command */
 	struct rdmacm_file *from; /* MIGRATE_ID: the file that has the ID; else the file itself */

@@ -26,6 +26,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "rdmacm/rdmacm.h"
+#include "rdmacm/router.h"
 #include "send_fds.h"
 
 #define QUEUE  8   /* connections that the daemon has not accepted, and one more */
@@ -593,6 +594,52 @@ static void an_id_without_a_daemon_reports_all_its_events(void **state)
 	assert_int_equal(unsetenv("URXE_RECONNECT_S"), 0);
 }
 
+static bool rest_is_zero; /* all bytes behind the last command in its request were 0 */
+
+int __real_rdmacm_route(struct rdmacm_file *file, struct rdmacm_request *request,
+			struct rdmacm_response *response);
+int __wrap_rdmacm_route(struct rdmacm_file *file, struct rdmacm_request *request,
+			struct rdmacm_response *response);
+int __wrap_rdmacm_route(struct rdmacm_file *file, struct rdmacm_request *request,
+			struct rdmacm_response *response)
+{
+	rest_is_zero = true;
+	for (size_t i = request->command.in; i < sizeof(request->in); i++)
+		if (request->in[i])
+			rest_is_zero = false;
+	return __real_rdmacm_route(file, request, response);
+}
+
+/* Leaves bytes other than 0 where the next functions have their variables. */
+static void __attribute__((noinline)) dirty_stack(void)
+{
+	volatile uint8_t bytes[8 * CM_ATTACH_BYTES];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = 0xa5;
+}
+
+/* The router reads whole structures. */
+static void a_short_command_has_zeros_behind_it(void **state)
+{
+	const struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		uint32_t id;
+		uint16_t addr_size, reserved;
+	} c = {.hdr = {.cmd = RDMA_USER_CM_CMD_BIND, .in = sizeof(c) - sizeof(c.hdr)},
+	       .id = NUMBER};
+	pthread_t server;
+
+	(void)state;
+	open_device(&server);
+	create_id();
+	dirty_stack();
+	rdmacm_write(rdmacm_lookup(DEVICE), DEVICE, &c, sizeof(c));
+	assert_true(rest_is_zero);
+	close(atomic_load(&event_socket));
+	close_device(server);
+}
+
 /* A bad address fails before the event is fetched: the next GET_EVENT gets it. */
 static void an_event_is_kept_for_a_good_address(void **state)
 {
@@ -954,6 +1001,7 @@ int main(void)
 		cmocka_unit_test(a_cached_reply_longer_than_its_packet_is_ignored),
 		cmocka_unit_test(fetched_events_are_confirmed),
 		cmocka_unit_test(an_id_without_a_daemon_reports_all_its_events),
+		cmocka_unit_test(a_short_command_has_zeros_behind_it),
 		cmocka_unit_test(an_event_is_kept_for_a_good_address),
 		cmocka_unit_test(a_malformed_packet_ends_the_events),
 		cmocka_unit_test(a_child_of_fork_finds_no_lock_held),
