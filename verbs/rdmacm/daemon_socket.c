@@ -450,7 +450,7 @@ static int receive_replies(struct rdmacm_file *file, struct rdmacm_response *res
 	return rc;
 }
 
-bool rdmacm_daemon_hung_up(struct rdmacm_file *file)
+bool rdmacm_daemon_notice_end(struct rdmacm_file *file)
 {
 	struct rdmacm_response late;
 	uint8_t byte;

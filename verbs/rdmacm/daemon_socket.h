@@ -44,8 +44,9 @@ int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *req
 
 /* --- For the reconnecting thread */
 
-/* Whether the daemon has closed the connection. Also drops late replies. Never blocks. */
-bool rdmacm_daemon_hung_up(struct rdmacm_file *file);
+/* Receives and drops replies that came late. True: the daemon has closed the connection. Never
+ * blocks. */
+bool rdmacm_daemon_notice_end(struct rdmacm_file *file);
 /* Whether the file is open, has lost its daemon, and may still get another one. */
 bool rdmacm_daemon_is_reconnecting(const struct rdmacm_file *file);
 /* The daemon has ended: closes the socket, begins to look for another daemon, and tries once. */

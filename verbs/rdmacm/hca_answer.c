@@ -30,7 +30,7 @@ struct counterparts {
 	uint8_t port;                     /* of the HCA */
 	uint64_t device;                  /* node GUID of urxe0 */
 	char name[VNIC_HCA_NAME];         /* of the HCA; "": unknown */
-	bool closed;                      /* IDs get urxe0 only from a listener of urxe0 */
+	bool by_listener_only;            /* IDs get urxe0 only from a listener of urxe0 */
 	uint8_t pkeys[VNIC_ATTACH_PKEYS]; /* urxe0's index by the HCA's */
 	uint32_t n_gids;
 	struct {
@@ -86,7 +86,7 @@ static void parse_line(struct counterparts *c, const char *line)
 			parse_pkey(c, line);
 		break;
 	case 'g': parse_gid(c, line); break;
-	case 'c': c->closed = true; break;
+	case 'c': c->by_listener_only = true; break;
 	}
 }
 
@@ -235,9 +235,10 @@ static struct rdmacm_device choose_device(const struct counterparts *c,
 	struct rdmacm_device device = {
 		.known = true, .hca = guid, .hca_port = port, .gid = {gid[0], gid[1]}};
 
-	if (earlier && found != GID_LACKING && !(c->closed && stands && found == GID_UNKNOWN))
+	if (earlier && found != GID_LACKING &&
+	    !(c->by_listener_only && stands && found == GID_UNKNOWN))
 		device.guid = earlier->guid;
-	else if (!earlier && found == GID_PRESENT && !c->closed)
+	else if (!earlier && found == GID_PRESENT && !c->by_listener_only)
 		device.guid = c->device;
 	return device;
 }

@@ -51,7 +51,7 @@ ssize_t rdmacm_kernel_read_hca(char *text, size_t size)
 	return n == -ENOENT ? 0 : n;
 }
 
-int rdmacm_kernel_has_addresses(void)
+int rdmacm_kernel_has_active_hca(void)
 {
 	char first;
 	ssize_t n = rdmacm_kernel_read_hca(&first, sizeof(first));

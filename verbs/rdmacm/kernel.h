@@ -34,7 +34,7 @@ int rdmacm_kernel_read_gid(const char *device, uint8_t port, uint32_t index,
  * kernel's, so the kernel's rdma_cm must make connections from and to them. 1, 0, or -EMFILE,
  * -ENFILE or -ENOMEM: descriptors or memory are lacking to find out.
  */
-int rdmacm_kernel_has_addresses(void);
+int rdmacm_kernel_has_active_hca(void);
 /* Has the kernel run the command, with kernel_id in place of the number of its ID or group. 0, or a
  * negative errno value. */
 int rdmacm_kernel_run(struct rdmacm_file *file, const struct rdmacm_request *request,

@@ -129,7 +129,7 @@ static void in_child(void)
 	cancel = cancellation_disable();
 	for (file = rdmacm_files_first(); file; file = file->next) {
 		init_lock(file);
-		file->watched = false;
+		file->added = false;
 		file->opening += 2;
 		rdmacm_daemon_fork_child(file);
 	}

@@ -54,7 +54,7 @@ struct rdmacm_file {
 
 	/* Only a thread that holds rdmacm_files_lock accesses these. */
 	bool in_use;
-	bool watched; /* the reconnecting thread watches `socket` (rdmacm_reconnect.h) */
+	bool added; /* the file is one of the reconnecting thread: rdmacm_reconnect_add() */
 
 	struct rdmacm_file *next; /* constant once the file is in the list; NULL: the last file */
 };

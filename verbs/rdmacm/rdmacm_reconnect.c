@@ -19,10 +19,10 @@
 /* Once the main thread has ended: interval of checks whether the program has other threads, ms. */
 #define LAST_THREAD_MS 20
 
-/* These change only under rdmacm_files_lock. While any file is watched, the thread, its epoll set
+/* These change only under rdmacm_files_lock. While n_added is not 0, the thread, its epoll set
  * and its pipe stay the same. */
-static unsigned int n_watched; /* number of files that the thread watches */
-static int epoll_fd = -1;      /* of the files' sockets and the pipe; -1: no thread */
+static unsigned int n_added; /* number of files whose `added` is true */
+static int epoll_fd = -1;    /* of the files' sockets and the pipe; -1: no thread */
 /*
  * An empty pipe. The write end is always ready for EPOLLOUT, which the epoll set watches only to
  * wake or end the thread. If the program closes the write end, the read end hangs up.
@@ -55,7 +55,7 @@ static bool check_file(struct rdmacm_file *file)
 	 * daemon's end itself. */
 	if (pthread_mutex_trylock(&file->lock))
 		return true;
-	if (rdmacm_daemon_hung_up(file))
+	if (rdmacm_daemon_notice_end(file))
 		rdmacm_daemon_lost(file);
 	else
 		rdmacm_daemon_retry(file);
@@ -188,7 +188,7 @@ void rdmacm_reconnect_in_child(void)
 	rdmacm_reconnect_close_spares();
 	close_descriptors(epoll_fd, pipe_fds);
 	forget_descriptors();
-	n_watched = 0;
+	n_added = 0;
 	main_thread_fork_child();
 }
 
@@ -255,10 +255,10 @@ int rdmacm_reconnect_add(struct rdmacm_file *file)
 	int rc;
 
 	rdmacm_lock_files(&signals);
-	rc = n_watched ? 0 : start_thread();
+	rc = n_added ? 0 : start_thread();
 	if (!rc) {
-		n_watched++;
-		file->watched = true;
+		n_added++;
+		file->added = true;
 		rdmacm_reconnect_watch(file);
 	}
 	rdmacm_unlock_files(&signals);
@@ -268,12 +268,12 @@ int rdmacm_reconnect_add(struct rdmacm_file *file)
 void rdmacm_reconnect_remove(struct rdmacm_file *file)
 {
 	sigset_t signals;
-	bool was_watched;
+	bool was_added;
 
 	rdmacm_lock_files(&signals);
-	was_watched = file->watched;
-	file->watched = false;
-	if (was_watched && !--n_watched)
+	was_added = file->added;
+	file->added = false;
+	if (was_added && !--n_added)
 		stop_thread(&signals);
 	else
 		rdmacm_unlock_files(&signals);

@@ -185,7 +185,7 @@ static bool is_loopback(const struct __kernel_sockaddr_storage *addr)
  */
 static bool is_address_of_both(const struct __kernel_sockaddr_storage *addr)
 {
-	return is_wildcard(addr) || (is_loopback(addr) && rdmacm_kernel_has_addresses() != 0);
+	return is_wildcard(addr) || (is_loopback(addr) && rdmacm_kernel_has_active_hca() != 0);
 }
 
 static struct rdmacm_request query_request(struct rdmacm_file *file, uint32_t number)
@@ -425,7 +425,7 @@ static bool is_port_refused(struct rdmacm_file *file, const struct rdmacm_reques
  * If an HCA backs urxe0, the kernel knows urxe0's addresses, and answers for QP1 of each on the
  * wire. So the kernel runs the command first. True: the program gets the result *rc. It is success;
  * a refusal because another ID of the kernel has the port, or because a port below 1024 needs
- * CAP_NET_BIND_SERVICE; or the error of rdmacm_kernel_has_addresses(). is_port_refused() checks
+ * CAP_NET_BIND_SERVICE; or the error of rdmacm_kernel_has_active_hca(). is_port_refused() checks
  * EADDRNOTAVAIL, which may also mean an address that the kernel does not know, and EACCES, which
  * may also mean that the process's credentials have changed since it opened the device. False: the
  * daemon runs the command, because the kernel has another error, for example no RDMA device at the
@@ -435,7 +435,7 @@ static bool is_port_refused(struct rdmacm_file *file, const struct rdmacm_reques
 static bool ask_hca(struct rdmacm_file *file, struct rdmacm_request *request,
 		    struct rdmacm_response *response, struct rdmacm_id *id, int *rc)
 {
-	*rc = rdmacm_kernel_has_addresses();
+	*rc = rdmacm_kernel_has_active_hca();
 	if (*rc < 0)
 		return true;
 	if (!*rc || binds_at_both(request) || resolves_this_host(request))

@@ -65,7 +65,7 @@ static struct {
 
 static struct rdmacm_file file, other;
 static const char *hca_file; /* NULL: no descriptor is free for it */
-static int is_active;        /* the result of rdmacm_kernel_has_addresses() */
+static int is_active;        /* the result of rdmacm_kernel_has_active_hca() */
 static uint32_t n_created;
 
 ssize_t __wrap_rdmacm_kernel_read_hca(char *text, size_t size);
@@ -98,8 +98,8 @@ int __wrap_rdmacm_kernel_read_gid(const char *device, uint8_t port, uint32_t ind
 	return 0;
 }
 
-int __wrap_rdmacm_kernel_has_addresses(void);
-int __wrap_rdmacm_kernel_has_addresses(void)
+int __wrap_rdmacm_kernel_has_active_hca(void);
+int __wrap_rdmacm_kernel_has_active_hca(void)
 {
 	return is_active;
 }

@@ -49,11 +49,11 @@ static const struct in6_addr ipv6 = {{{0x20, 0x01, 0x0d, 0xb8, [15] = 1}}}; /* 2
 static struct side kernel, daemon_side;
 static struct rdmacm_file file;
 static bool late_kernel; /* the kernel's rdma_cm can be opened */
-static int has_hca;      /* the result of rdmacm_kernel_has_addresses() */
+static int has_hca;      /* the result of rdmacm_kernel_has_active_hca() */
 
 /* Replaces the run directory's file that names the HCA. */
-int __wrap_rdmacm_kernel_has_addresses(void);
-int __wrap_rdmacm_kernel_has_addresses(void)
+int __wrap_rdmacm_kernel_has_active_hca(void);
+int __wrap_rdmacm_kernel_has_active_hca(void)
 {
 	return has_hca;
 }
