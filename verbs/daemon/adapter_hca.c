@@ -163,7 +163,7 @@ static void open_hca(const struct vnic_attach_hca *wanted)
 	int rc;
 
 	adapter_unlock();
-	rc = hca_open(hca_verbs_load(), wanted->name, wanted->port, &owner, &hca);
+	rc = hca_open(hca_verbs_find(), wanted->name, wanted->port, &owner, &hca);
 	adapter_claim();
 	/* Repeated attempts are not logged. */
 	if (rc && !adapter.hca.retry.pause)

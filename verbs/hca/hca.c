@@ -197,7 +197,7 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	hca->verbs = verbs;
 	hca->owner = owner;
 	hca->port = port;
-	hca->users = 1;
+	hca->holds = 1;
 	STAILQ_INIT(&hca->deferred);
 	pthread_mutex_init(&hca->resizing, NULL);
 	hca_ahs_init(hca);
@@ -216,13 +216,13 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	return 0;
 }
 
-/* libibverbs stays loaded, because hca_verbs_load() looks up its functions only once. */
+/* libibverbs stays loaded, because hca_verbs_find() looks up its functions only once. */
 int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
 		      struct hca **hca)
 {
 	if (!dlopen("libibverbs.so.1", RTLD_NOW))
 		return -absence_error(ENOSYS);
-	return hca_open(hca_verbs_load(), name, port, owner, hca);
+	return hca_open(hca_verbs_find(), name, port, owner, hca);
 }
 
 void hca_retry_note(struct hca_retry *retry, int rc, uint64_t now)
@@ -250,7 +250,7 @@ static void close_hca(struct hca *hca)
 
 void hca_release(struct hca *hca)
 {
-	if (__atomic_sub_fetch(&hca->users, 1, __ATOMIC_ACQ_REL) == 0)
+	if (__atomic_sub_fetch(&hca->holds, 1, __ATOMIC_ACQ_REL) == 0)
 		close_hca(hca);
 }
 
@@ -294,7 +294,7 @@ bool hca_is_hardware(const struct hca *hca)
 
 void hca_set_port_down(struct hca *hca, bool down)
 {
-	hca->port_down = down && !hca_is_hardware(hca);
+	hca->engine_keeps_new = down && !hca_is_hardware(hca);
 }
 
 static uint32_t at_most(uint32_t engine, int of_hca)

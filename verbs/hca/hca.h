@@ -237,7 +237,7 @@ bool hca_poll_cq(struct hca *hca, void *hca_cq);
 
 /* Whether a thread resizes the CQ. hca_poll() and hca_poll_cq() then skip the CQ, and that thread's
  * hca_forbid_unlock() polls the CQ. `hca_cq`: as above; NULL: false. */
-bool hca_cq_grows(const void *hca_cq);
+bool hca_cq_is_resizing(const void *hca_cq);
 
 /*
  * Call it before the owner sleeps, if the owner does not learn when programs poll, as in a device

@@ -33,7 +33,7 @@ struct hca {
 	enum urxe_mtu mtu; /* of the port, as last read */
 	uint8_t port;
 	bool hardware;               /* hca_is_hardware() */
-	bool port_down;              /* new objects are the engine's alone: hca_set_port_down() */
+	bool engine_keeps_new;       /* new objects are the engine's alone: hca_set_port_down() */
 	bool dead;                   /* hca_is_dead() */
 	bool abandoned;              /* hca_abandon() was called, in a forked child */
 	struct hca_cq_list busy_cqs; /* CQs that may have completions */
@@ -47,24 +47,24 @@ struct hca {
 	uint32_t flat_pieces; /* pieces of all mappings of objects/flat_memory.h */
 	uint64_t completions; /* number of completions that were passed to the engine */
 	bool defers;          /* between hca_defer_destruction() and hca_destroy_deferred() */
-	bool frees_lock;      /* between hca_allow_unlock() and hca_forbid_unlock() */
+	bool may_unlock;      /* between hca_allow_unlock() and hca_forbid_unlock() */
 	bool detaching;       /* within hca_detach() */
 	/* While a thread resized a CQ, another thread left out a poll or an event of the CQ:
 	 * hca_cqs_catch_up() polls the CQ and passes the event afterwards. */
 	bool skipped;
 	/* Protects the capacity of CQs: one thread at a time resizes a CQ. Rank 4 of
-	 * docs/locking.md. The lock (hca.h) protects all other members but `users`. */
+	 * docs/locking.md. The lock (hca.h) protects all other members but `holds`. */
 	pthread_mutex_t resizing;
 	struct hca_destruction_list deferred; /* objects that hca_destroy_deferred() destroys */
 	/* One for the owner until hca_close(), and one for each call outside the lock. Atomic. The
-	 * last user closes the device. */
-	uint32_t users;
+	 * end of the last one closes the device. */
+	uint32_t holds;
 };
 
-/* Counts one more user; hca_release() is the counterpart. */
+/* Counts one more hold; hca_release() is the counterpart. */
 static inline void hca_hold(struct hca *hca)
 {
-	__atomic_fetch_add(&hca->users, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&hca->holds, 1, __ATOMIC_RELAXED);
 }
 
 #endif

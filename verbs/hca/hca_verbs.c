@@ -65,7 +65,7 @@ _Static_assert(sizeof(functions) / sizeof(functions[0]) ==
  * scope. dlsym() finds the default version of each name, which is the newest. The handle stays
  * open, because the HCA is used until the program ends.
  */
-static void load(void)
+static void find(void)
 {
 	void *library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
 
@@ -81,11 +81,11 @@ static void load(void)
 	complete = true;
 }
 
-const struct hca_verbs *hca_verbs_load(void)
+const struct hca_verbs *hca_verbs_find(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, load);
+	pthread_once(&once, find);
 	return complete ? &loaded : NULL;
 }
 

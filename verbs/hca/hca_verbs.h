@@ -54,7 +54,7 @@ struct hca_verbs {
 
 /* Finds the functions, at the first call only. NULL: the process had not loaded libibverbs by then,
  * or its libibverbs is old and lacks a function. */
-const struct hca_verbs *hca_verbs_load(void);
+const struct hca_verbs *hca_verbs_find(void);
 
 /* 0, or the negative errno value, of a call of libibverbs that has just returned rc: 0, an errno
  * value, or -1 with errno set. */

@@ -179,7 +179,8 @@ static int wait_for_growth(const struct command *c, struct cq *cq, uint32_t cqe)
 	int rc = 0;
 
 	cq->object.users++;
-	while (!rc && cqe < queue_capacity(&cq->ring) && hca_cq_grows(urxe_offload_hca_cq(cq->cq)))
+	while (!rc && cqe < queue_capacity(&cq->ring) &&
+	       hca_cq_is_resizing(urxe_offload_hca_cq(cq->cq)))
 		rc = clock_monotonic() < end ? command_pause(c) : -EBUSY;
 	cq->object.users--;
 	return rc;

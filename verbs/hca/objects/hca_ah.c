@@ -89,12 +89,12 @@ static void remove_ah(struct hca *hca, struct hca_ah *ah)
 	hca->ahs.n--;
 }
 
-/* Destroys a handle of the cache. Until the handle is destroyed, it counts as a user of its domain,
- * so that no other thread deallocates the domain before. */
+/* Destroys a handle of the cache. Until the handle is destroyed, it counts among the holds of its
+ * domain, so that no other thread deallocates the domain before. */
 static void destroy_old_ah(struct hca *hca, struct hca_ah *ah)
 {
 	remove_ah(hca, ah);
-	ah->pd->users++;
+	ah->pd->holds++;
 	destroy_ah(ah, free_old_ah);
 }
 
@@ -107,7 +107,7 @@ static void make_ah_room(struct hca *hca)
 	while (ah && hca->ahs.n >= HCA_AHS_MAX) {
 		struct hca_ah *next = TAILQ_NEXT(ah, age_link);
 
-		if (!ah->users)
+		if (!ah->requests)
 			destroy_old_ah(hca, ah);
 		ah = next;
 	}
@@ -188,13 +188,13 @@ int hca_ah_get(struct hca *hca, struct hca_pd *pd, const struct urxe_path *path,
 	if (!*ah)
 		rc = make_ah(hca, pd, path, ah);
 	if (!rc)
-		(*ah)->users++;
+		(*ah)->requests++;
 	return rc;
 }
 
 void hca_ah_put(struct hca *hca, struct hca_ah *ah)
 {
-	if (!--ah->users && ah->replaced) {
+	if (!--ah->requests && ah->replaced) {
 		destroy_old_ah(hca, ah);
 		return;
 	}
@@ -238,7 +238,7 @@ static struct hca_ah_call *make_call(struct hca *hca, struct hca_pd *pd,
 		return NULL;
 	}
 	*call = (struct hca_ah_call){.hca = hca, .ah = ah, .attr = *attr};
-	pd->users++;
+	pd->holds++;
 	hca_hold(hca);
 	return call;
 }
@@ -282,7 +282,7 @@ static void replace_ah(struct hca *hca, const struct hca_ah *with)
 {
 	struct hca_ah *old = find_ah(hca, with->pd, &with->path);
 
-	if (old && old->users)
+	if (old && old->requests)
 		old->replaced = true;
 	else if (old)
 		destroy_old_ah(hca, old);

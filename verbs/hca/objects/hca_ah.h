@@ -29,9 +29,9 @@ struct hca_ah {
 	struct ibv_ah *ah;
 	struct hca_pd *pd;
 	struct urxe_path path;
-	int sgid_index; /* in the HCA's GID table */
-	uint32_t users; /* number of outstanding requests that use the handle */
-	bool replaced;  /* the path has a newer handle, which new requests use */
+	int sgid_index;    /* in the HCA's GID table */
+	uint32_t requests; /* number of outstanding requests that use the handle */
+	bool replaced;     /* the path has a newer handle, which new requests use */
 	LIST_ENTRY(hca_ah) bucket_link;
 	TAILQ_ENTRY(hca_ah) age_link;
 	struct hca_destruction destruction;

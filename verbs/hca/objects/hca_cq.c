@@ -174,7 +174,7 @@ int hca_cq_await_resize(const struct hca_cq *cq)
 	struct hca *hca = cq->hca;
 	struct hca_wait wait;
 
-	while (hca->frees_lock && cq->resizes) {
+	while (hca->may_unlock && cq->resizes) {
 		if (hca->abandoned)
 			return -EIO;
 		wait = hca_begin_wait(hca);
@@ -359,7 +359,7 @@ bool hca_cqs_catch_up(struct hca *hca)
 	return more;
 }
 
-bool hca_cq_grows(const void *hca_cq)
+bool hca_cq_is_resizing(const void *hca_cq)
 {
 	return hca_cq && ((const struct hca_cq *)hca_cq)->resizes;
 }

@@ -141,7 +141,7 @@ int hca_mr_reg(void *ctx, const struct urxe_mr_attr *attr, void **out, uint32_t 
  */
 static bool ends_at_once(const struct hca *hca)
 {
-	return hca->detaching && __atomic_load_n(&hca->users, __ATOMIC_ACQUIRE) > 1;
+	return hca->detaching && __atomic_load_n(&hca->holds, __ATOMIC_ACQUIRE) > 1;
 }
 
 void hca_mr_dereg(void *region)

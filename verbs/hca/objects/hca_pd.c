@@ -66,7 +66,7 @@ int hca_pd_get(struct hca *hca, uint32_t number, struct hca_pd **pd)
 	if (!*pd)
 		rc = make_pd(hca, number, pd);
 	if (!rc)
-		(*pd)->users++;
+		(*pd)->holds++;
 	return rc;
 }
 
@@ -93,7 +93,7 @@ static void end_pd(struct hca_pd *pd)
 
 void hca_pd_put(struct hca_pd *pd)
 {
-	if (--pd->users)
+	if (--pd->holds)
 		return;
 	hca_ahs_forget_pd(pd->hca, pd);
 	LIST_REMOVE(pd, link);
@@ -153,6 +153,6 @@ void hca_pd_add(struct hca_pd *pd)
 		return;
 	}
 	pd->owned = true;
-	pd->users = 1;
+	pd->holds = 1;
 	LIST_INSERT_HEAD(&pd->hca->pds, pd, link);
 }

@@ -19,7 +19,7 @@ struct hca_pd {
 	uint32_t number; /* the engine's number of the PD */
 	/* Objects in it, and one while `owned`. Address handles count only while a thread creates
 	 * or destroys them without the lock. */
-	uint32_t users;
+	uint32_t holds;
 	bool owned; /* hca_pd_add() has added it, and hca_pd_end() has not come yet */
 	struct hca_destruction destruction;
 	LIST_ENTRY(hca_pd) link;
@@ -31,7 +31,7 @@ struct hca_pd *hca_pd_find(const struct hca *hca, uint32_t number);
 /* Finds or allocates the domain, and counts one more object in it. May wait (wait.h). 0 or a
  * negative errno value. */
 int hca_pd_get(struct hca *hca, uint32_t number, struct hca_pd **pd);
-/* An object is gone: counts one user less. After the last user the domain is deallocated. */
+/* An object is gone: counts one hold less. After the last one the domain is deallocated. */
 void hca_pd_put(struct hca_pd *pd);
 /* Does hca_pd_end() for all PDs. */
 void hca_pds_end_owned(struct hca *hca);

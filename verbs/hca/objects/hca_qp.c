@@ -197,7 +197,7 @@ int hca_qp_create(void *ctx, const struct urxe_qp_init *init,
 	int rc;
 
 	/* libibverbs' create_qp() has no flag for block_self_mcast. */
-	if (init->block_self_mcast || (hca->port_down && !queues->srq))
+	if (init->block_self_mcast || (hca->engine_keeps_new && !queues->srq))
 		return -EOPNOTSUPP;
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
@@ -320,7 +320,7 @@ static int pass_earlier_receives(const struct hca_qp *qp, const struct urxe_qp_a
 				 uint32_t mask)
 {
 	struct hca *hca = qp->hca;
-	const bool frees_lock = hca->frees_lock;
+	const bool may_unlock = hca->may_unlock;
 	int rc;
 
 	if (!qp->srq || !(mask & URXE_QP_STATE) || to->state != URXE_QPS_INIT)
@@ -328,9 +328,9 @@ static int pass_earlier_receives(const struct hca_qp *qp, const struct urxe_qp_a
 	rc = hca_cq_await_resize(qp->recv_cq);
 	if (rc)
 		return rc;
-	hca->frees_lock = false;
+	hca->may_unlock = false;
 	hca_pass_completions(hca);
-	hca->frees_lock = frees_lock;
+	hca->may_unlock = may_unlock;
 	return 0;
 }
 

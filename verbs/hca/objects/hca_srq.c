@@ -56,7 +56,7 @@ int hca_srq_create(void *ctx, const struct urxe_rq_attr *attr, struct urxe_rq *e
 	struct hca_srq *srq;
 	int rc;
 
-	if (hca->port_down)
+	if (hca->engine_keeps_new)
 		return -EOPNOTSUPP;
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)

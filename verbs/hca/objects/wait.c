@@ -4,16 +4,16 @@
 #include "hca/hca_device.h"
 #include "hca_cq.h"
 
-/* If the owner permits it (hca->frees_lock), releases the lock, and clears hca->frees_lock and
+/* If the owner permits it (hca->may_unlock), releases the lock, and clears hca->may_unlock and
  * hca->defers for the time of the wait: they hold for this thread only, and other threads take the
  * lock meanwhile. Else has no effect. */
 struct hca_wait hca_begin_wait(struct hca *hca)
 {
-	const struct hca_wait wait = {hca->frees_lock, hca->defers};
+	const struct hca_wait wait = {hca->may_unlock, hca->defers};
 
 	if (!wait.unlocked)
 		return wait;
-	hca->frees_lock = hca->defers = false;
+	hca->may_unlock = hca->defers = false;
 	hca->owner->unlock(hca->owner->ctx);
 	return wait;
 }
@@ -23,7 +23,7 @@ void hca_end_wait(struct hca *hca, const struct hca_wait *wait)
 	if (!wait->unlocked)
 		return;
 	hca->owner->lock(hca->owner->ctx);
-	hca->frees_lock = true;
+	hca->may_unlock = true;
 	hca->defers = wait->defers;
 }
 
@@ -31,20 +31,20 @@ void hca_end_wait(struct hca *hca, const struct hca_wait *wait)
 void hca_allow_unlock(struct hca *hca)
 {
 	hca_hold(hca);
-	hca->frees_lock = hca->owner->unlock != NULL;
+	hca->may_unlock = hca->owner->unlock != NULL;
 }
 
-/* If the HCA was detached, this thread may be its last user, and then closes the HCA, for which it
- * releases the lock. */
+/* If the HCA was detached, this thread's hold may be the last: the thread then closes the HCA, for
+ * which it releases the lock. */
 bool hca_forbid_unlock(struct hca *hca)
 {
 	const struct hca_owner *owner = hca->owner;
 	bool more;
 
-	hca->frees_lock = false;
+	hca->may_unlock = false;
 	if (hca->dev) {
 		more = hca_cqs_catch_up(hca) || hca->dead;
-		__atomic_sub_fetch(&hca->users, 1, __ATOMIC_ACQ_REL);
+		__atomic_sub_fetch(&hca->holds, 1, __ATOMIC_ACQ_REL);
 		return more;
 	}
 	if (owner->unlock)

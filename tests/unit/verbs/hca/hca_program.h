@@ -2,7 +2,7 @@
 /*
  * A program's commands on a device whose HCA is the provider double (fake_hca.h). No daemon and no
  * engine thread run. The test links with --wrap of adapter_open, adapter_ref, adapter_unref and
- * hca_verbs_load.
+ * hca_verbs_find.
  */
 #ifndef URXE_TESTS_UNIT_VERBS_HCA_PROGRAM_H
 #define URXE_TESTS_UNIT_VERBS_HCA_PROGRAM_H
@@ -46,7 +46,7 @@ static uint32_t pd;
 int __wrap_adapter_open(uint32_t *forks);
 bool __wrap_adapter_ref(uint32_t *forks);
 void __wrap_adapter_unref(uint32_t forks);
-const struct hca_verbs *__wrap_hca_verbs_load(void);
+const struct hca_verbs *__wrap_hca_verbs_find(void);
 
 /* Uses that began in this process, and have not ended. */
 static int uses;
@@ -70,7 +70,7 @@ void __wrap_adapter_unref(uint32_t forks)
 		uses--;
 }
 
-const struct hca_verbs *__wrap_hca_verbs_load(void)
+const struct hca_verbs *__wrap_hca_verbs_find(void)
 {
 	return &fake_hca.verbs;
 }
