@@ -21,9 +21,9 @@
  * itself, so without a limit queue pairs of the device could keep the caller for ever. */
 #define LOOPBACK_ROUNDS 64
 /*
- * Limits of one pv_frames_stage_acks: STAGED_ROUNDS calls of urxe_output. The first call may build
- * one frame, usually the acknowledgement. Each later call may build STAGED_BURST frames, because a
- * request may go before the acknowledgement.
+ * Limits of one pv_frames_stage_up_to_ack: STAGED_ROUNDS calls of urxe_output. The first call may
+ * build one frame, usually the acknowledgement. Each later call may build STAGED_BURST frames,
+ * because a request may go before the acknowledgement.
  */
 #define STAGED_BURST  2
 #define STAGED_ROUNDS 32
@@ -220,7 +220,7 @@ static bool stage_burst(struct pvrdma *dev, const struct urxe_qp *qp, uint8_t *b
 	return *sent > before;
 }
 
-void pv_frames_stage_acks(struct pvrdma *dev, struct urxe_qp *qp)
+void pv_frames_stage_up_to_ack(struct pvrdma *dev, struct urxe_qp *qp)
 {
 	/* Without access to memory nothing is built: a READ response would contain bytes of guest
 	 * memory. */

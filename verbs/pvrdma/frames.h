@@ -13,7 +13,7 @@
  * the device drops further ones. Call it before the QP is destroyed, reset or failed: afterwards
  * the QP can send nothing.
  */
-void pv_frames_stage_acks(struct pvrdma *dev, struct urxe_qp *qp);
+void pv_frames_stage_up_to_ack(struct pvrdma *dev, struct urxe_qp *qp);
 /* Frees the kept frames without sending them. */
 void pv_frames_drop(struct pvrdma *dev);
 

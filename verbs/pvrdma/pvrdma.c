@@ -129,7 +129,7 @@ int pv_activate(struct pvrdma *dev)
 	if (rc)
 		return rc;
 	dev->active = true;
-	dev->told_down = !dev->link_up;
+	dev->believed_down = !dev->link_up;
 	dev->activations++;
 	pv_hca_attach(dev);
 	return 0;
@@ -192,7 +192,7 @@ void pv_reset_quietly(struct pvrdma *dev)
 	dev->dsr_low = dev->err = dev->icr = dev->masked_causes = 0;
 	dev->imr = UINT32_MAX;
 	dev->gids = 0;
-	dev->told_down = dev->paused = dev->recvs_behind = false;
+	dev->believed_down = dev->paused = dev->recvs_behind = false;
 	dev->report_link_at = 0;
 }
 

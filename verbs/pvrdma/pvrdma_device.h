@@ -161,7 +161,7 @@ struct pvrdma {
 	uint64_t now; /* the latest time that the caller has passed */
 	bool active;  /* the driver has activated the device: the engine exists */
 	bool link_up;
-	bool told_down;        /* the driver takes the link for down: the last event, or the link at
+	bool believed_down;    /* the driver takes the link for down: the last event, or the link at
 				  ACTIVATE, has told it so, and no UNQUIESCE came since */
 	bool no_master;        /* the driver permits no access to memory */
 	bool paused;           /* between pvrdma_pause, or pvrdma_restore, and pvrdma_resume */

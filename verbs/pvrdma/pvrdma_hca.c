@@ -69,7 +69,7 @@ void pv_hca_detach(struct pvrdma *dev)
 	urxe_offload_report_writes(dev->engine);
 	dev->hca->detach(dev->hca->ctx);
 	dev->hca_attached = false;
-	pv_qp_hca_changed(dev);
+	pv_qp_requeue_unprepared(dev);
 	pv_command_retry(dev);
 }
 
@@ -145,7 +145,7 @@ void pvrdma_hca_prepared(struct pvrdma *dev, uint64_t now)
 	/* The command goes before datagrams, which could use up the HCA's preparations: the driver
 	 * gives up a command after 10 s. */
 	pv_command_retry(dev);
-	pv_qp_hca_changed(dev);
+	pv_qp_requeue_unprepared(dev);
 	pv_qp_post_waiting(dev);
 }
 

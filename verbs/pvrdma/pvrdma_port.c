@@ -50,13 +50,13 @@ uint32_t pv_port_path_mtu(const struct pvrdma *dev)
  * that the NIC is down. */
 bool pv_port_report_link(struct pvrdma *dev)
 {
-	const bool known = dev->told_down == !dev->link_up;
+	const bool known = dev->believed_down == !dev->link_up;
 
 	if (known || !dev->active || dev->no_master || dev->paused ||
 	    dev->now < dev->report_link_at || !nic_of(dev).active)
 		return false;
 	pv_event_report_port(dev, dev->link_up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR);
-	dev->told_down = !dev->link_up;
+	dev->believed_down = !dev->link_up;
 	return true;
 }
 

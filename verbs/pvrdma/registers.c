@@ -87,7 +87,7 @@ static int unquiesce(struct pvrdma *dev)
 {
 	if (!dev->active)
 		return -EINVAL;
-	dev->told_down = false;
+	dev->believed_down = false;
 	pv_port_delay_report(dev);
 	return 0;
 }

@@ -187,7 +187,7 @@ int pv_cmd_destroy_qp(struct pvrdma *dev, const union pv_request *request,
 
 	if (!qp)
 		return -ENOENT;
-	pv_frames_stage_acks(dev, qp->qp);
+	pv_frames_stage_up_to_ack(dev, qp->qp);
 	response->destroy_qp.events_reported = qp->events;
 	pv_qp_close(qp);
 	return 0;

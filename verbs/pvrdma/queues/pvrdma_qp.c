@@ -295,7 +295,7 @@ int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mas
 	int rc;
 
 	if (ends)
-		pv_frames_stage_acks(qp->object.dev, qp->qp);
+		pv_frames_stage_up_to_ack(qp->object.dev, qp->qp);
 	announce_connection(qp, attr, mask);
 	rc = prepare_connection(qp, attr, mask)
 		     ?: urxe_qp_modify(qp->qp, qp->object.dev->now, attr, mask);

@@ -22,8 +22,8 @@ void pv_qp_close(struct pv_qp *qp);
  * Modifies the QP by urxe_qp_modify, whose errors it returns. Before, tells the owner the peer of a
  * connection, and has the HCA prepared for the connection: -EINPROGRESS until the HCA is prepared,
  * or an error of pvrdma_hca.prepare. Before a change to RESET or to the error state, the QP
- * acknowledges the requests that have arrived (pv_frames_stage_acks). If the new state is RESET,
- * empties the rings; if the new state allows requests, posts those in the rings.
+ * acknowledges the requests that have arrived (pv_frames_stage_up_to_ack). If the new state is
+ * RESET, empties the rings; if the new state allows requests, posts those in the rings.
  */
 int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
 /* If the QP's rings use these bytes of guest memory, the QP fails, and never accesses the rings
@@ -50,9 +50,9 @@ bool pv_qp_post_recvs(struct pv_qp *qp);
 /* Posts the send requests of QPs whose send queue in the engine was full. True: posted some, or
  * failed a QP. */
 bool pv_qp_post_waiting(struct pvrdma *dev);
-/* The HCA may be prepared for further paths (pvrdma_hca.prepare), or is gone: pv_qp_post_waiting
- * also posts the requests of QPs that waited for that. */
-void pv_qp_hca_changed(struct pvrdma *dev);
+/* Call it when the HCA may be prepared for further paths (pvrdma_hca.prepare), or is gone: the next
+ * pv_qp_post_waiting also posts the requests of QPs that waited for that. */
+void pv_qp_requeue_unprepared(struct pvrdma *dev);
 /* Posts new requests in the rings of up to 64 QPs, in turn, also without a doorbell; of all QPs if
  * pvrdma.polls_all is set, which it clears. True: posted some, or failed a QP. */
 bool pv_qp_poll(struct pvrdma *dev);

@@ -153,7 +153,7 @@ bool pv_qp_post_waiting(struct pvrdma *dev)
 	return posted;
 }
 
-void pv_qp_hca_changed(struct pvrdma *dev)
+void pv_qp_requeue_unprepared(struct pvrdma *dev)
 {
 	struct pv_qp *qp;
 

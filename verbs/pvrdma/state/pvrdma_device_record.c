@@ -68,7 +68,7 @@ static void registers_record(struct pv_state *st)
 	vnic_state_u32(s, &dev->icr);
 	vnic_state_u32(s, &dev->imr);
 	vnic_state_u32_max(s, &dev->masked_causes, (1u << PV_VECTORS) - 1);
-	vnic_state_bool(s, &dev->told_down);
+	vnic_state_bool(s, &dev->believed_down);
 	vnic_state_bool(s, &dev->no_master);
 	vnic_state_u64(s, &dev->activations);
 	vnic_state_u32_max(s, &dev->uar_pages, PVRDMA_UAR_PAGES);

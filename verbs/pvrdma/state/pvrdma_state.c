@@ -51,7 +51,7 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 	pv_raise_unread(dev);
 	/* The driver may have written UNQUIESCE just before the pause, and its processor may have
 	 * stopped since. */
-	if (!dev->told_down)
+	if (!dev->believed_down)
 		pv_port_delay_report(dev);
 	call_for_qps(dev, pv_qp_resume);
 	if (!dev->active || dev->no_master)
