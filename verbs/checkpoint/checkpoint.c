@@ -15,7 +15,7 @@ int urxe_checkpoint_quiesce(uint32_t timeout_ms)
 	int rc;
 
 	checkpoint_error_clear();
-	rc = checkpoint_failed(quiesce_begin(timeout_ms), "cannot stop the device");
+	rc = checkpoint_explain(quiesce_begin(timeout_ms), "cannot stop the device");
 	if (!rc)
 		checkpoint_error_clear();
 	cancellation_restore(cancel);
@@ -29,7 +29,7 @@ int urxe_checkpoint_save(int fd)
 	int rc;
 
 	checkpoint_error_clear();
-	rc = checkpoint_failed(quiesce_save(fd), "cannot save the device");
+	rc = checkpoint_explain(quiesce_save(fd), "cannot save the device");
 	cancellation_restore(cancel);
 	errno = saved;
 	return rc;
@@ -41,7 +41,7 @@ int urxe_checkpoint_resume(void)
 	int rc;
 
 	checkpoint_error_clear();
-	rc = checkpoint_failed(quiesce_end(), "cannot continue");
+	rc = checkpoint_explain(quiesce_end(), "cannot continue");
 	cancellation_restore(cancel);
 	errno = saved;
 	return rc;

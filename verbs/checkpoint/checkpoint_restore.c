@@ -83,7 +83,7 @@ static int explain_attach_error(const struct process_record *process, uint32_t d
 			"the saved one had %02x:%02x:%02x:%02x:%02x:%02x",
 			is[0], is[1], is[2], is[3], is[4], is[5], was[0], was[1], was[2], was[3],
 			was[4], was[5]);
-	default: return checkpoint_failed(rc, "cannot attach to urxed, or restore the engine");
+	default: return checkpoint_explain(rc, "cannot attach to urxed, or restore the engine");
 	}
 }
 
@@ -121,14 +121,14 @@ static int attach_restored_adapter(struct rebuilt *r)
 	if (rc) {
 		adapter_restore_abort();
 		undo(&joining);
-		return checkpoint_failed(rc, "the stream contradicts itself");
+		return checkpoint_explain(rc, "the stream contradicts itself");
 	}
 	rc = adapter_restore_end(&saved, image->n[CHECKPOINT_CONTEXT]);
 	if (rc)
 		undo(&joining);
 	else
 		rdmacm_restored(r);
-	return checkpoint_failed(rc, "cannot start the engine");
+	return checkpoint_explain(rc, "cannot start the engine");
 }
 
 /* --- Peers of this host. */
@@ -185,8 +185,8 @@ static int restore_objects(struct rebuilt *r, struct placement *p, const struct 
 	if (!rc)
 		rc = rebuild_objects(r);
 	if (rc)
-		return checkpoint_failed(rc, "cannot make the objects of the stream");
-	rc = checkpoint_failed(placement_install(p, r), "cannot place the descriptors");
+		return checkpoint_explain(rc, "cannot make the objects of the stream");
+	rc = checkpoint_explain(placement_install(p, r), "cannot place the descriptors");
 	return rc ? rc : attach_restored_adapter(r);
 }
 
@@ -199,7 +199,7 @@ static int restore_image(const struct image *image)
 	if (image->process.page_size != (uint32_t)sysconf(_SC_PAGESIZE))
 		return checkpoint_fail(-EBADMSG, "the process had pages of %u bytes",
 				       image->process.page_size);
-	rc = checkpoint_failed(placement_reserve(&placement, image), "cannot reserve descriptors");
+	rc = checkpoint_explain(placement_reserve(&placement, image), "cannot reserve descriptors");
 	if (!rc)
 		rc = restore_objects(&rebuilt, &placement, image);
 	if (rc) {
@@ -231,7 +231,7 @@ int restore_process(int fd)
 	if (!rc)
 		rc = read_all(fd, &stream, &length);
 	if (rc)
-		return checkpoint_failed(rc, "cannot read the stream");
+		return checkpoint_explain(rc, "cannot read the stream");
 	rc = image_read(&image, stream, length);
 	if (rc)
 		checkpoint_fail(rc, rc == -EPROTONOSUPPORT

@@ -91,7 +91,7 @@ static int explain_freeze_error(int rc)
 					       "rdma_cm IDs");
 	case -EBUSY: return checkpoint_fail(rc, "an rdma_cm ID was destroyed meanwhile");
 	case -ETIMEDOUT: return checkpoint_fail(rc, "urxed does not answer");
-	default: return checkpoint_failed(rc, "urxed does not hand over the rdma_cm IDs");
+	default: return checkpoint_explain(rc, "urxed does not hand over the rdma_cm IDs");
 	}
 }
 

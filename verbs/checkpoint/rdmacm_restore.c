@@ -44,7 +44,7 @@ static int explain_restore_error(int rc)
 	case -EINVAL:
 		return checkpoint_fail(-EOPNOTSUPP, "the urxed that runs is an earlier version, "
 						    "which takes no rdma_cm IDs");
-	default: return checkpoint_failed(rc, "urxed does not take the rdma_cm IDs");
+	default: return checkpoint_explain(rc, "urxed does not take the rdma_cm IDs");
 	}
 }
 

@@ -20,7 +20,7 @@ int checkpoint_fail(int error, const char *format, ...)
 	return error;
 }
 
-int checkpoint_failed(int error, const char *what)
+int checkpoint_explain(int error, const char *what)
 {
 	return error && !text[0] ? checkpoint_fail(error, "%s: %s", what, strerror(-error)) : error;
 }

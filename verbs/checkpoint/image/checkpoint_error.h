@@ -7,7 +7,7 @@
 int checkpoint_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* If `error` is not 0 and no sentence is set: sets "`what`: " and strerror's text. Returns
  * `error`. */
-int checkpoint_failed(int error, const char *what);
+int checkpoint_explain(int error, const char *what);
 void checkpoint_error_clear(void);
 const char *checkpoint_error_text(void);
 
