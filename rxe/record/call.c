@@ -108,7 +108,9 @@ static void output_fields(struct state_stream *s, struct call *call)
 	for (uint32_t i = 0; i < call->output.n && i < CALL_FRAMES; i++) {
 		uint32_t room = s->restoring ? 0 : call->output.frames[i].room;
 
-		state_u32_max(s, &room, UINT16_MAX);
+		if (room > CALL_FRAME_ROOM)
+			room = CALL_FRAME_ROOM;
+		state_u32_max(s, &room, CALL_FRAME_ROOM);
 		if (s->restoring)
 			call->space->room[i] = room;
 	}

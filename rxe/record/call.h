@@ -60,6 +60,9 @@ enum call_kind { CALL_LIST(CALL_ENUM) CALL_COUNT };
 
 /* Most frames of a call of urxe_output. */
 #define CALL_FRAMES 256
+/* Largest room of such a frame in a recording, and size of a replay's buffers, bytes: enough for
+ * the longest MTU and the Ethernet header. The engine does the same with any larger room. */
+#define CALL_FRAME_ROOM 65600u
 
 /* Replay: memory for what pointers in a call point to. */
 struct call_space {

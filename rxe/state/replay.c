@@ -16,8 +16,6 @@
 
 /* Length of a record's header, bytes: its kind and the length of its fields (record/stream.h). */
 #define RECORD_LEN 8
-/* Bytes for a frame of urxe_output: the longest MTU of a stream, and the Ethernet header. */
-#define FRAME_ROOM 65600u
 
 struct player {
 	struct urxe_replay *replay;
@@ -627,7 +625,7 @@ static void output(struct player *p, const struct call *call)
 
 	for (uint32_t i = 0; i < call->output.n; i++) {
 		state_require(&p->stream, call->space->room[i] >= least);
-		frames[i] = (struct urxe_frame){.data = p->out + (size_t)i * FRAME_ROOM,
+		frames[i] = (struct urxe_frame){.data = p->out + (size_t)i * CALL_FRAME_ROOM,
 						.room = call->space->room[i]};
 	}
 	if (state_ok(&p->stream))
@@ -879,7 +877,7 @@ int urxe_replay(struct urxe_replay *replay, const uint8_t *recording, size_t len
 
 	if (rc)
 		return rc;
-	p.out = calloc(CALL_FRAMES, FRAME_ROOM);
+	p.out = calloc(CALL_FRAMES, CALL_FRAME_ROOM);
 	place_timers(&p);
 	if (p.out)
 		play_calls(&p);

@@ -11,15 +11,21 @@
 /* More rounds than this at one instant mean that a timer does not advance: PAIR_STUCK. */
 #define MAX_ROUNDS 100000
 
+void pair_set_frame_room(struct pair *pair, uint32_t room)
+{
+	free(pair->frames);
+	pair->frame_room = room;
+	pair->frames = malloc((size_t)BURST * room);
+	require(pair->frames);
+}
+
 struct pair *pair_create(const struct pair_attr *attr)
 {
 	struct pair *pair = calloc(1, sizeof(*pair));
 
 	require(pair);
 	pair->now = 1; /* not 0, which next_deadline uses for "at once" */
-	pair->frame_room = (attr->mtu ? attr->mtu : 4200) + 18;
-	pair->frames = malloc((size_t)BURST * pair->frame_room);
-	require(pair->frames);
+	pair_set_frame_room(pair, (attr->mtu ? attr->mtu : 4200) + 18);
 	for (unsigned i = 0; i < 2; i++) {
 		const struct node_attr node = {
 			.id = (uint8_t)(i + 1),

@@ -67,6 +67,8 @@ struct conn_attr {
 
 struct pair *pair_create(const struct pair_attr *attr);
 void pair_destroy(struct pair *pair);
+/* Sets the room of the frames that urxe_output gets; it begins as that for the nodes' MTU. */
+void pair_set_frame_room(struct pair *pair, uint32_t room);
 
 /* Executes everything that is due now. True: something was due. */
 bool pair_step(struct pair *pair);

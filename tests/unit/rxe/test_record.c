@@ -313,6 +313,27 @@ static void stop_and_replay(struct pair *pair, unsigned side, struct recorded_by
 	free(recording->bytes);
 }
 
+/* The longest MTU needs a larger frame room than any packet; an owner may pass even larger ones. */
+static void test_replay_of_calls_with_large_frame_rooms(void **state)
+{
+	const uint32_t rooms[] = {UINT16_MAX + 18, 1 << 20};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
+		struct endpoint end[2];
+		struct pair *pair = open_connection_of(&(struct pair_attr){.mtu = UINT16_MAX}, end);
+		struct recorded_bytes recording;
+
+		pair_set_frame_room(pair, rooms[i]);
+		open_recording(&recording, 1 << 20);
+		start(pair, 0, &recording, true);
+		post_write(pair, &end[0], 9000);
+		pair_settle(pair);
+		stop_and_replay(pair, 0, &recording);
+		pair_destroy(pair);
+	}
+}
+
 /* --- Fast registration. */
 
 #define FAST_PAGE 4096u
@@ -829,6 +850,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_replay_of_each_scene_is_the_same),
 		cmocka_unit_test(test_replay_gives_the_recorded_answers),
+		cmocka_unit_test(test_replay_of_calls_with_large_frame_rooms),
 		cmocka_unit_test(test_replay_of_fast_registration),
 		cmocka_unit_test(test_replay_of_a_device_with_the_copy_transport),
 		cmocka_unit_test(test_replay_of_a_device_that_sends_gso_packets),
