@@ -14,8 +14,6 @@
 /* DSCP 48 (CS6): the class in which NICs send CNPs, and which switches can prioritise. */
 #define CNP_TRAFFIC_CLASS (48 << 2)
 #define BTH_BECN          0x40
-/* Most CNPs of a device per interval: congestion on many QPs must not cause a flood of CNPs. */
-#define MAX_PER_INTERVAL 256
 
 static bool is_ce_marked(const struct urxe_packet *p)
 {
@@ -64,7 +62,7 @@ static bool spend_cnp_budget(struct urxe_dev *dev)
 
 	if (dev->now - budget->since >= dev->attr.cnp_interval_ns)
 		*budget = (struct cnp_budget){.since = dev->now};
-	if (budget->spent == MAX_PER_INTERVAL) {
+	if (budget->spent == CNP_MAX_PER_INTERVAL) {
 		dev_count(dev, URXE_EVENT_CNP_WITHHELD);
 		return false;
 	}

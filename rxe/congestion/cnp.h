@@ -11,6 +11,8 @@
 
 /* Default interval between two CNPs of a QP, as NICs have it, ns. */
 #define CNP_DEFAULT_INTERVAL_NS 50000
+/* Most CNPs of a device per interval: congestion on many QPs must not cause a flood of CNPs. */
+#define CNP_MAX_PER_INTERVAL 256
 
 /* The QP has accepted a packet: makes a CNP due if the packet is marked (RFC 3168: CE). */
 void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p);

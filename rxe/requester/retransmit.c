@@ -18,8 +18,7 @@
 /* Most announcements of a peer that cause a retransmission until una moves or a timeout expires.
  * QEMU and `urxe vm` announce a machine five times. */
 #define ANNOUNCEMENTS 8
-/* Number of probes of a silent peer, at intervals that double; after them the timeout follows. */
-#define PROBES             6
+/* While the round trip is unknown, no probe follows a silence that is shorter than this, ns. */
 #define FIRST_PROBE_MIN_NS 1000000
 /*
  * Shortest silence, ns of the device's time, after which a packet behind the last answer counts as
@@ -27,8 +26,6 @@
  * probable.
  */
 #define SHORT_SILENCE_NS 500000
-/* Most packets of a probe. */
-#define PROBE_SPAN_MAX 16
 /* Number of packets sent without payload references after a loss: PLAIN_MIN after the first one,
  * twice as many after each further loss. */
 #define PLAIN_MIN 64
@@ -118,7 +115,7 @@ static uint64_t probe_silence(const struct urxe_qp *qp)
  * round trip, a packet or its answer was lost. */
 static uint64_t probe_due(const struct urxe_qp *qp)
 {
-	if (is_go_back_n(qp) || qp->req.probes == PROBES ||
+	if (is_go_back_n(qp) || qp->req.probes == RETRANSMIT_PROBES ||
 	    (!qp->req.rtt.smoothed && !first_probe_silence(qp)))
 		return URXE_NEVER;
 	return qp->dev->now + (probe_silence(qp) << qp->req.probes);
@@ -577,7 +574,7 @@ static uint8_t probe_span(const struct requester *req)
 
 	if (!req->repair.open || req->una != req->repair.high)
 		return 1;
-	return last < PROBE_SPAN_MAX / 2 ? 2 * last : PROBE_SPAN_MAX;
+	return last < RETRANSMIT_PROBE_SPAN / 2 ? 2 * last : RETRANSMIT_PROBE_SPAN;
 }
 
 /* Sends the packets from the oldest one to `end` again. */

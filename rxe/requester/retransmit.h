@@ -18,6 +18,10 @@
 
 /* Default for the shortest silence of the peer before a probe, ns. */
 #define RETRANSMIT_PROBE_NS 20000
+/* Number of probes of a silent peer, at intervals that double; after them the timeout follows. */
+#define RETRANSMIT_PROBES 6
+/* Most packets of a probe. */
+#define RETRANSMIT_PROBE_SPAN 16
 
 struct send_wqe;
 

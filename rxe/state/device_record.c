@@ -2,12 +2,11 @@
 /* The device: attributes, tables of addresses and partitions, the source of keys, and counters. */
 #include <string.h>
 
+#include "congestion/cnp.h"
 #include "objects/device.h"
 #include "state/state_records.h"
 #include "wire/header_fields.h"
 
-/* Most CNPs of one interval (congestion/cnp.c). */
-#define MAX_CNPS 256
 /* Longest IP packet, bytes. Restoring allocates buffers for packets of the device's MTU. */
 #define MTU_MAX 65535
 
@@ -117,7 +116,7 @@ void device_record(struct state_device *d)
 		state_u16(s, &dev->pkeys[i]);
 	key_fields(s, dev);
 	state_time(s, &dev->cnp.since);
-	state_u32_max(s, &dev->cnp.spent, MAX_CNPS);
+	state_u32_max(s, &dev->cnp.spent, CNP_MAX_PER_INTERVAL);
 	counters_record(s, &dev->counters);
 	state_end(s);
 }

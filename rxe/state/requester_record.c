@@ -8,12 +8,9 @@
 
 #include "objects/device.h"
 #include "objects/qp.h"
+#include "requester/retransmit.h"
 #include "requester/window.h"
 #include "state/state_records.h"
-
-/* As in requester/retransmit.c. */
-#define PROBES     6
-#define PROBE_SPAN 16
 
 static void credit_fields(struct state_stream *s, struct credit *credit)
 {
@@ -106,8 +103,8 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 	 * too lenient after an RNR NAK, but ends no connection early. */
 	req->naks = req->nak_seen;
 	state_bool(s, &req->missing);
-	state_u8_max(s, &req->probes, PROBES);
-	state_u8_flag(s, &req->probe_span, PROBE_SPAN, &req->absent);
+	state_u8_max(s, &req->probes, RETRANSMIT_PROBES);
+	state_u8_flag(s, &req->probe_span, RETRANSMIT_PROBE_SPAN, &req->absent);
 	state_u8(s, &req->streak);
 	state_u8_max(s, &req->peer, PEER_DROPS);
 	resend_fields(s, &req->resend);

@@ -11,9 +11,9 @@
 #include "wire/icrc.h"
 
 #define DEFAULT_HOP_LIMIT 64
-/* First UDP source port: the dynamic ports (RFC 6335) hold the entropy for ECMP, which A17.3.2
- * leaves to the sender. */
-#define UDP_SPORT_FIRST    0xc000
+/* The bits that are set in all dynamic ports (RFC 6335), 49152 to 65535. The other bits of the UDP
+ * source port hold the entropy for ECMP, which A17.3.2 leaves to the sender. */
+#define UDP_DYNAMIC_BITS   0xc000
 #define IPV4_DONT_FRAGMENT 0x40
 
 static uint8_t hop_limit_of(const struct urxe_path *path)
@@ -34,7 +34,7 @@ static uint16_t udp_sport(const struct urxe_path *path, uint32_t qpn, uint32_t r
 	uint32_t label = path->flow_label & 0xfffff;
 	uint32_t entropy = label ? label ^ label >> 14 : product * 0x9e3779b97f4a7c15u >> 50;
 
-	return (uint16_t)(UDP_SPORT_FIRST | (entropy & ~UDP_SPORT_FIRST));
+	return (uint16_t)(UDP_DYNAMIC_BITS | (entropy & ~UDP_DYNAMIC_BITS));
 }
 
 /* Writes the Ethernet header, and returns its end. The priority of a VLAN tag is the service level
