@@ -17,8 +17,9 @@
 #include "util/timer.h"
 #include "wire/header_fields.h"
 
-/* Whether the peer keeps requests that follow a missing one, by its answers so far. */
-enum peer_kind { PEER_UNKNOWN, PEER_KEEPS, PEER_DROPS };
+/* By its answers so far, the peer keeps requests that follow a missing one (PEER_SELECTIVE), or
+ * drops them. */
+enum peer_kind { PEER_UNKNOWN, PEER_SELECTIVE, PEER_GO_BACK_N };
 
 /* PSNs [psn, end) will be sent again, except those that are answered. psn passes end when the
  * requester repeats a whole READ request that reaches beyond end; the next retransmit_next sets psn
@@ -127,8 +128,8 @@ struct requester {
 	bool referenced;      /* the QP is in dev->referencing */
 	bool after_rnr;       /* the retransmission follows an RNR NAK, and may use references */
 	bool sent_to_group;   /* UD: the newest packet is for a multicast group */
-	uint8_t streak; /* consecutive answers that stop at the end of a repair; with PEER_DROPS:
-			   sequence NAKs since the peer counts as such */
+	uint8_t streak;     /* consecutive answers that stop at the end of a repair; PEER_GO_BACK_N:
+			       sequence NAKs since the peer counts as such */
 	uint8_t probe_span; /* packets of the last probe */
 };
 

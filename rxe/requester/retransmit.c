@@ -26,20 +26,20 @@
  * probable.
  */
 #define SHORT_SILENCE_NS 500000
-/* Number of packets sent without payload references after a loss: PLAIN_MIN after the first one,
- * twice as many after each further loss. */
-#define PLAIN_MIN 64
-#define PLAIN_MAX 4096
+/* Number of packets sent without payload references after a loss: PLAIN_PACKETS_MIN after the first
+ * one, twice as many after each further loss. */
+#define PLAIN_PACKETS_MIN 64
+#define PLAIN_PACKETS_MAX 4096
 /*
  * After so many consecutive answers that each stop at the end of a repair, the peer counts as one
  * that drops packets behind a gap. A peer that keeps packets also answers so if the next packet is
  * lost as well.
  */
-#define STOPS_OF_KEEPER  4
-#define STOPS_OF_UNKNOWN 2
+#define STOPS_OF_SELECTIVE 4
+#define STOPS_OF_UNKNOWN   2
 /* After so many NAKs of a peer that counts as one that drops packets, the requester sends only one
  * packet again. If the peer was misjudged, its answer then shows that it keeps packets. */
-#define DROPS_NAKS 64
+#define GO_BACK_N_NAKS 64
 /* Most NAKs that a responder of urxe sends for one gap: the first one and its repeats. */
 #define GAP_NAKS (PSN_GAP_REPEATS + 1)
 
@@ -189,9 +189,9 @@ static void avoid_references(struct requester *req)
 	req->after_rnr = false;
 	if (req->plain)
 		return;
-	req->plain_after = req->plain_after ? 2 * req->plain_after : PLAIN_MIN;
-	if (req->plain_after > PLAIN_MAX)
-		req->plain_after = PLAIN_MAX;
+	req->plain_after = req->plain_after ? 2 * req->plain_after : PLAIN_PACKETS_MIN;
+	if (req->plain_after > PLAIN_PACKETS_MAX)
+		req->plain_after = PLAIN_PACKETS_MAX;
 	req->plain = req->plain_after;
 }
 
@@ -290,19 +290,19 @@ static bool use_nak_retry(struct urxe_qp *qp)
 static void count_stop(struct requester *req)
 {
 	req->streak++;
-	if (req->streak < (req->peer == PEER_KEEPS ? STOPS_OF_KEEPER : STOPS_OF_UNKNOWN))
+	if (req->streak < (req->peer == PEER_SELECTIVE ? STOPS_OF_SELECTIVE : STOPS_OF_UNKNOWN))
 		return;
-	req->peer = PEER_DROPS;
+	req->peer = PEER_GO_BACK_N;
 	req->streak = 0;
 }
 
-/* A peer that counts as PEER_DROPS has sent a NAK. True: the peer counts as PEER_UNKNOWN from now
- * on; its next answer that stops at the end of a repair makes it PEER_DROPS again. */
-static bool doubt_dropper(struct requester *req)
+/* A peer that counts as PEER_GO_BACK_N has sent a NAK. True: the peer counts as PEER_UNKNOWN from
+ * now on; its next answer that stops at the end of a repair makes it PEER_GO_BACK_N again. */
+static bool doubt_go_back_n(struct requester *req)
 {
-	if (req->streak < DROPS_NAKS)
+	if (req->streak < GO_BACK_N_NAKS)
 		req->streak++;
-	if (req->streak < DROPS_NAKS || req->repair.open)
+	if (req->streak < GO_BACK_N_NAKS || req->repair.open)
 		return false;
 	req->peer = PEER_UNKNOWN;
 	req->streak = STOPS_OF_UNKNOWN - 1;
@@ -320,14 +320,14 @@ static uint32_t gap_end(struct urxe_qp *qp)
 	bool stops = req->repair.open && req->repair.by_nak && req->una == req->repair.high;
 	uint32_t span = 1;
 
-	if (is_go_back_n(qp) || (req->peer == PEER_DROPS && !doubt_dropper(req)))
+	if (is_go_back_n(qp) || (req->peer == PEER_GO_BACK_N && !doubt_go_back_n(req)))
 		return req->psn;
 	if (stops) {
 		count_stop(req);
-		if (req->peer == PEER_DROPS)
+		if (req->peer == PEER_GO_BACK_N)
 			return req->psn;
 		span = 1u << req->streak;
-	} else if (req->peer == PEER_KEEPS) {
+	} else if (req->peer == PEER_SELECTIVE) {
 		req->streak = 0;
 	}
 	return earlier_psn(urxe_psn_add(req->una, span), req->psn);
@@ -384,7 +384,7 @@ void retransmit_acked(struct urxe_qp *qp)
 static uint32_t refused_end(const struct urxe_qp *qp, uint32_t psn)
 {
 	const struct requester *req = &qp->req;
-	bool keeps = req->peer == PEER_KEEPS && !is_go_back_n(qp) && !req->referenced;
+	bool keeps = req->peer == PEER_SELECTIVE && !is_go_back_n(qp) && !req->referenced;
 
 	return keeps ? urxe_psn_add(psn, 1) : req->psn;
 }
@@ -528,7 +528,7 @@ void retransmit_progress(struct urxe_qp *qp)
 	req->asked = later_psn(req->asked, req->una);
 	if (req->repair.open) {
 		if (shows_kept_packets(req))
-			req->peer = PEER_KEEPS;
+			req->peer = PEER_SELECTIVE;
 		req->repair.open = urxe_psn_diff(req->una, req->repair.frontier) < 0;
 	}
 	window_acked(qp);

@@ -106,7 +106,7 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 	state_u8_max(s, &req->probes, RETRANSMIT_PROBES);
 	state_u8_flag(s, &req->probe_span, RETRANSMIT_PROBE_SPAN, &req->absent);
 	state_u8(s, &req->streak);
-	state_u8_max(s, &req->peer, PEER_DROPS);
+	state_u8_max(s, &req->peer, PEER_GO_BACK_N);
 	resend_fields(s, &req->resend);
 	repair_fields(s, req);
 	state_time(s, &req->una_sent);
