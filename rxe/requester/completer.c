@@ -113,7 +113,7 @@ static bool acknowledge_before(struct urxe_qp *qp, uint32_t upto)
 		return false;
 	if (urxe_psn_diff(req->acked, req->una) <= 0)
 		return true;
-	if (!retransmit_missing(qp))
+	if (!retransmit_implied_nak(qp))
 		fail_send(qp, URXE_WC_RETRY_EXC_ERR);
 	return false;
 }
@@ -121,7 +121,7 @@ static bool acknowledge_before(struct urxe_qp *qp, uint32_t upto)
 static void handle_ack(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (acknowledge_before(qp, urxe_psn_add(p->psn, 1)))
-		retransmit_acked(qp);
+		retransmit_ack_arrived(qp);
 }
 
 /* --- NAKs. */
@@ -176,7 +176,7 @@ static void handle_nak(struct urxe_qp *qp, const struct urxe_packet *p)
 	}
 	if (!acknowledge_before(qp, p->psn)) {
 		if (is_retry_nak(p) && p->psn == qp->req.acked && qp->attr.state != URXE_QPS_ERR)
-			retransmit_refused(qp);
+			retransmit_later_nak(qp);
 		return;
 	}
 	if (is_retry_nak(p) && retransmit_is_repeated_nak(qp)) {

@@ -366,7 +366,7 @@ bool retransmit_sequence_nak(struct urxe_qp *qp)
 
 /* If the ACK covers only the repaired PSNs, the peer has dropped everything behind the gap, or the
  * other packets were lost: sends these again. */
-void retransmit_acked(struct urxe_qp *qp)
+void retransmit_ack_arrived(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	const struct repair *last = &req->repair;
@@ -442,7 +442,7 @@ static bool ask_for_missing(struct urxe_qp *qp)
 	return true;
 }
 
-bool retransmit_missing(struct urxe_qp *qp)
+bool retransmit_implied_nak(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	struct urxe_dev *dev = qp->dev;
@@ -459,7 +459,7 @@ bool retransmit_missing(struct urxe_qp *qp)
 	return true;
 }
 
-void retransmit_refused(struct urxe_qp *qp)
+void retransmit_later_nak(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	uint32_t from = later_psn(req->asked, req->una);

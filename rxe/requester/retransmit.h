@@ -38,8 +38,8 @@ void retransmit_packet_resent(struct urxe_qp *qp, uint32_t span);
 void retransmit_packet_sent(struct urxe_qp *qp);
 
 /*
- * After false from retransmit_sequence_nak, retransmit_missing or retransmit_timer the caller ends
- * the oldest request with URXE_WC_RETRY_EXC_ERR.
+ * After false from retransmit_sequence_nak, retransmit_implied_nak or retransmit_timer the caller
+ * ends the oldest request with URXE_WC_RETRY_EXC_ERR.
  */
 
 /* Whether the caller ignores a NAK of req.una because it must be a copy of the last NAK: since that
@@ -54,23 +54,23 @@ bool retransmit_sequence_nak(struct urxe_qp *qp);
 void retransmit_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
 /* Ends the wait of retransmit_rnr_nak early, if it runs: the packets are due now. */
 void retransmit_end_rnr_wait(struct urxe_qp *qp);
-/* A later response shows that READ or atomic responses are missing: requests each missing response
- * again once, after urxe_dev_attr.reorder_ns. With go-back-N: sends all outstanding packets again,
- * at once. False: no retry is left. */
-bool retransmit_missing(struct urxe_qp *qp);
+/* An implied NAK (IBA 9.7.6.1.2): a later response shows that READ or atomic responses are missing.
+ * Requests each missing response again once, after urxe_dev_attr.reorder_ns. With go-back-N: sends
+ * all outstanding packets again, at once. False: no retry is left. */
+bool retransmit_implied_nak(struct urxe_qp *qp);
 /*
- * Called after retransmit_missing, for an RNR NAK or a sequence NAK of req.acked: the peer has
+ * Called after retransmit_implied_nak, for an RNR NAK or a sequence NAK of req.acked: the peer has
  * executed the requests before req.acked, but responses to them are missing. Sends again, at once,
  * all packets from the first missing response to the refused packet, and the following packets
  * unless the peer has kept these. Leaves out packets before req.asked, which were sent again
  * already. Uses up no retry, and does not wait for the RNR timer: if the peer still refuses the
  * packet, its next NAK comes behind the responses. No effect with go-back-N, because
- * retransmit_missing repeats the packets.
+ * retransmit_implied_nak repeats the packets.
  */
-void retransmit_refused(struct urxe_qp *qp);
+void retransmit_later_nak(struct urxe_qp *qp);
 /* An ACK arrived; called after retransmit_progress. If the ACK covers only the packets of a repair
  * after a sequence NAK, the peer lacks the following packets: makes them due again. */
-void retransmit_acked(struct urxe_qp *qp);
+void retransmit_ack_arrived(struct urxe_qp *qp);
 /*
  * Whether a response that arrives now answers a probe's or timeout's retransmission of una. That
  * retransmission must be at least half the least round trip ago, and at most a round trip or 0.5
