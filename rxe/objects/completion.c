@@ -148,7 +148,7 @@ void flush_sends(struct urxe_qp *qp)
 		return;
 	while (qp->sq.tail != qp->sq.head)
 		complete_send(qp, URXE_WC_WR_FLUSH_ERR);
-	req->una = req->acked = req->asked = req->psn;
+	req->una = req->acked = req->resent_end = req->psn;
 	qp_update_unacked(qp);
 	req->resend.psn = req->resend.end = req->psn;
 	req->timeout_due = req->probe_due = req->missing_due = URXE_NEVER;

@@ -88,14 +88,14 @@ struct requester {
 	uint8_t retries;     /* left after timeouts, sequence NAKs and missing responses */
 	uint8_t rnr_retries; /* RNR NAKs that are left; 7: without end */
 	/* For retransmit.c and window.c of requester/. Other files also use nak_seen, missing,
-	 * window_may_grow, remote, unacked, timed_out, asks_ack, frame_span and asked.
+	 * window_may_grow, remote, unacked, timed_out, asks_ack, frame_span and resent_end.
 	 * urxe_state_save saves most of these members. */
-	bool nak_seen; /* a sequence NAK or an RNR NAK named una */
-	bool missing;  /* a response was found missing since the last progress */
-	bool absent;   /* the device was absent after una last moved, or the peer announced
+	bool nak_seen;  /* a sequence NAK or an RNR NAK named una */
+	bool missing;   /* a response was found missing since the last progress */
+	bool probe_all; /* the device was absent after una last moved, or the peer announced
 			  itself: the next probe sends all outstanding packets */
-	uint8_t naks;  /* sequence NAKs since una moved; urxe_state_save sets it to 1 if nak_seen,
-			  else to 0 */
+	uint8_t naks;   /* sequence NAKs since una moved; urxe_state_save sets it to 1 if nak_seen,
+			   else to 0 */
 	bool window_lossy;    /* a packet before window_mark was lost */
 	bool window_may_grow; /* the next window without a loss enlarges `window` */
 	uint8_t probes;       /* sent since the latest of: una moved, a timeout, an announcement */
@@ -110,8 +110,8 @@ struct requester {
 				 reference. urxe_state_save clears it */
 	uint32_t window;      /* packets that may be outstanding */
 	uint32_t window_mark; /* psn at the last loss, or when una last reached window_mark */
-	uint32_t asked; /* PSNs before it were already sent again, if their responses were missing
-			   or the peer had refused them */
+	uint32_t resent_end;  /* PSNs before it were already sent again, if their responses were
+				 missing or the peer had refused them */
 	struct copy_proof copy;
 	struct repair repair;
 

@@ -31,13 +31,13 @@ TAILQ_HEAD(out_of_order_list, out_of_order_packet);
 /* Requests that a responder has received and not executed (responder/psn_gap.h). */
 struct psn_gap {
 	struct out_of_order_list kept; /* packets behind the gap, or from the expected PSN on */
-	bool asked;                    /* a sequence NAK named the gap, or psn_gap_suspect has
-					  started the gap timer without a NAK */
+	bool naks_begun;               /* a sequence NAK named the gap, or psn_gap_suspect has
+					   started the gap timer without a NAK */
 	uint8_t repeats;     /* number of repetitions of that NAK so far, up to PSN_GAP_REPEATS */
 	bool first_nak_sent; /* psn_gap_suspect causes two sequence NAKs: the first one was sent */
 	bool dropped; /* a packet behind the expected one was dropped, and no NAK has named it; with
 			 go-back-N only while the expected packet is kept */
-	uint64_t asked_at;  /* time of the newest NAK, ns */
+	uint64_t nak_at;    /* time of the newest NAK, ns */
 	uint64_t repair_ns; /* smoothed time from a NAK to the packet it asked for; 0 = unknown */
 };
 

@@ -20,8 +20,7 @@ struct device_recording {
 	const struct player_ops *replay; /* if the device replays */
 	struct urxe_recorder to;         /* if the device records */
 	struct state_stream stream;      /* of one record; the buffer is reused for the next one */
-	uint32_t asked[QUESTION_COUNT];  /* number of questions within the call, by enum
-					    record_question */
+	uint32_t questions[QUESTION_COUNT]; /* number within the call, by enum record_question */
 };
 
 /* Begins a record of enum record_kind, and returns the stream to which the caller writes the

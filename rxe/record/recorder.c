@@ -97,7 +97,7 @@ void record_call(struct urxe_dev *dev, struct call *call)
 	if (r->player)
 		return;
 	s = record_begin(dev, RECORD_CALL + call->kind);
-	memset(r->asked, 0, sizeof(r->asked));
+	memset(r->questions, 0, sizeof(r->questions));
 	call_fields(s, call);
 	record_end(dev);
 }
@@ -204,7 +204,7 @@ bool record_answer(struct urxe_dev *dev, enum record_question question, bool ans
 
 	if (dev->recording->player)
 		return dev->recording->replay->answer(dev->recording->player, question);
-	fields.ordinal = dev->recording->asked[question]++;
+	fields.ordinal = dev->recording->questions[question]++;
 	if (answer != usual) {
 		answer_fields(record_begin(dev, RECORD_ANSWER), &fields);
 		record_end(dev);

@@ -52,10 +52,10 @@ void retransmit_init(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	req->acked = req->asked = req->psn;
+	req->acked = req->resent_end = req->psn;
 	if (req->answered)
 		memset(req->answered, 0, (req->answered_mask + 1) / 8);
-	req->absent = req->timed_out = false;
+	req->probe_all = req->timed_out = false;
 	req->naks = 0;
 	req->resend.psn = req->resend.end = req->psn;
 	req->probe_span = 1;
@@ -145,7 +145,7 @@ void retransmit_packet_sent(struct urxe_qp *qp)
 	if (req->timeout_due == URXE_NEVER || qp->paced)
 		req->timeout_due = timeout_due(qp);
 	/* New packets do not delay the repair after an absence. */
-	if (!req->absent || probe_due(qp) < req->probe_due)
+	if (!req->probe_all || probe_due(qp) < req->probe_due)
 		req->probe_due = probe_due(qp);
 	arm_timer(qp);
 }
@@ -421,7 +421,7 @@ void retransmit_end_rnr_wait(struct urxe_qp *qp)
 static bool ask_for_missing(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
-	uint32_t from = is_go_back_n(qp) ? req->una : later_psn(req->asked, req->una);
+	uint32_t from = is_go_back_n(qp) ? req->una : later_psn(req->resent_end, req->una);
 
 	req->missing_due = URXE_NEVER;
 	if (urxe_psn_diff(req->acked, from) <= 0) { /* all responses have arrived */
@@ -432,7 +432,7 @@ static bool ask_for_missing(struct urxe_qp *qp)
 	if (!req->missing && !use_retry(qp))
 		return false;
 	req->missing = true;
-	req->asked = req->acked;
+	req->resent_end = req->acked;
 	window_lost(qp);
 	if (is_go_back_n(qp))
 		start_repair(qp, req->psn, false);
@@ -452,7 +452,7 @@ bool retransmit_implied_nak(struct urxe_qp *qp)
 	if (is_go_back_n(qp) || dev->attr.reorder_ns == 1)
 		return ask_for_missing(qp);
 	if (req->missing_due == URXE_NEVER &&
-	    urxe_psn_diff(req->acked, later_psn(req->asked, req->una)) > 0) {
+	    urxe_psn_diff(req->acked, later_psn(req->resent_end, req->una)) > 0) {
 		req->missing_due = dev->now + dev->attr.reorder_ns;
 		arm_timer(qp);
 	}
@@ -462,12 +462,12 @@ bool retransmit_implied_nak(struct urxe_qp *qp)
 void retransmit_later_nak(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
-	uint32_t from = later_psn(req->asked, req->una);
+	uint32_t from = later_psn(req->resent_end, req->una);
 
 	if (is_go_back_n(qp) || urxe_psn_diff(from, req->acked) > 0)
 		return;
 	req->missing_due = URXE_NEVER;
-	req->asked = urxe_psn_add(req->acked, 1);
+	req->resent_end = urxe_psn_add(req->acked, 1);
 	window_lost(qp);
 	resend_range(qp, from, refused_end(qp, req->acked));
 	retransmit_restart_timer(qp);
@@ -524,8 +524,8 @@ void retransmit_progress(struct urxe_qp *qp)
 	struct requester *req = &qp->req;
 
 	req->probes = req->naks = req->repair.announcements = 0;
-	req->absent = req->timed_out = false;
-	req->asked = later_psn(req->asked, req->una);
+	req->probe_all = req->timed_out = false;
+	req->resent_end = later_psn(req->resent_end, req->una);
 	if (req->repair.open) {
 		if (shows_kept_packets(req))
 			req->peer = PEER_SELECTIVE;
@@ -555,7 +555,7 @@ static bool time_out(struct urxe_qp *qp)
 	qp_count(qp, URXE_EVENT_TIMEOUT);
 	if (!is_cut(qp) && !use_retry(qp))
 		return false;
-	req->missing = req->absent = false;
+	req->missing = req->probe_all = false;
 	req->timed_out = !is_go_back_n(qp);
 	req->probes = req->repair.announcements = 0;
 	qp_update_unacked(qp);
@@ -600,7 +600,7 @@ static bool is_resending(const struct requester *req)
 static void resend_outstanding(struct urxe_qp *qp)
 {
 	qp->req.probes = 0;
-	qp->req.absent = false;
+	qp->req.probe_all = false;
 	probe_until(qp, qp->req.psn);
 }
 
@@ -614,7 +614,7 @@ static void send_probe(struct urxe_qp *qp)
 		arm_timer(qp);
 		return;
 	}
-	if (req->absent) {
+	if (req->probe_all) {
 		resend_outstanding(qp);
 		return;
 	}
@@ -664,7 +664,7 @@ void retransmit_after_absence(struct urxe_qp *qp)
 		resend_outstanding(qp);
 		return;
 	}
-	req->absent = true;
+	req->probe_all = true;
 	/* With more probes than a series has, only the ACK timeout would repeat the packets. */
 	req->probes = 0;
 	if (due < req->probe_due && due > qp->dev->now) {

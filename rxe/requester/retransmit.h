@@ -62,7 +62,7 @@ bool retransmit_implied_nak(struct urxe_qp *qp);
  * Called after retransmit_implied_nak, for an RNR NAK or a sequence NAK of req.acked: the peer has
  * executed the requests before req.acked, but responses to them are missing. Sends again, at once,
  * all packets from the first missing response to the refused packet, and the following packets
- * unless the peer has kept these. Leaves out packets before req.asked, which were sent again
+ * unless the peer has kept these. Leaves out packets before req.resent_end, which were sent again
  * already. Uses up no retry, and does not wait for the RNR timer: if the peer still refuses the
  * packet, its next NAK comes behind the responses. No effect with go-back-N, because
  * retransmit_implied_nak repeats the packets.

@@ -40,9 +40,9 @@ static void send_gap_nak(struct urxe_qp *qp)
 	struct psn_gap *gap = &qp->resp.gap;
 	struct urxe_dev *dev = qp->dev;
 
-	gap->repeats = gap->asked ? gap->repeats + 1 : 0;
-	gap->asked = true;
-	gap->asked_at = dev->now;
+	gap->repeats = gap->naks_begun ? gap->repeats + 1 : 0;
+	gap->naks_begun = true;
+	gap->nak_at = dev->now;
 	resp_refuse(qp, AETH_NAK_PSN_SEQUENCE);
 	if (!dev->attr.go_back_n && gap->repeats < PSN_GAP_REPEATS)
 		timer_set(&dev->timers, &qp->gap_timer, dev->now + repeat_ns(gap));
@@ -66,7 +66,7 @@ static void wait_for_gap(struct urxe_qp *qp, uint64_t since)
  * the timer runs. */
 static bool is_suspicion(const struct urxe_qp *qp)
 {
-	return qp->resp.gap.asked && qp->resp.gap.repeats == PSN_GAP_REPEATS &&
+	return qp->resp.gap.naks_begun && qp->resp.gap.repeats == PSN_GAP_REPEATS &&
 	       timer_armed(&qp->gap_timer);
 }
 
@@ -75,7 +75,7 @@ static void end_suspicion(struct urxe_qp *qp)
 	if (!is_suspicion(qp))
 		return;
 	timer_clear(&qp->gap_timer);
-	qp->resp.gap.asked = qp->resp.gap.first_nak_sent = false;
+	qp->resp.gap.naks_begun = qp->resp.gap.first_nak_sent = false;
 }
 
 bool psn_gap_has_expected(const struct urxe_qp *qp)
@@ -140,8 +140,8 @@ void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay)
 	if (qp->resp.message == RESP_UNKNOWN)
 		return;
 	/* The last NAK of the gap, or the packet that it requested, may have been lost. */
-	if (qp->resp.in_gap && gap->asked && !timer_armed(&qp->gap_timer)) {
-		gap->asked = false;
+	if (qp->resp.in_gap && gap->naks_begun && !timer_armed(&qp->gap_timer)) {
+		gap->naks_begun = false;
 		send_gap_nak(qp);
 		return;
 	}
@@ -150,7 +150,7 @@ void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay)
 	if (qp->resp.in_gap || qp->resp.nak || qp->resp.nak_sent)
 		return;
 	qp->resp.in_gap = true;
-	gap->asked = true;
+	gap->naks_begun = true;
 	gap->repeats = PSN_GAP_REPEATS;
 	gap->first_nak_sent = false;
 	timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_NS + delay);
@@ -161,7 +161,7 @@ void psn_gap_time_out(struct urxe_qp *qp)
 	struct psn_gap *gap = &qp->resp.gap;
 
 	/* Not is_suspicion(): a timer that has fallen due is not armed any more, so it is false. */
-	if (!gap->asked || gap->repeats < PSN_GAP_REPEATS) {
+	if (!gap->naks_begun || gap->repeats < PSN_GAP_REPEATS) {
 		send_gap_nak(qp);
 		return;
 	}
@@ -177,7 +177,7 @@ void psn_gap_time_out(struct urxe_qp *qp)
 		timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_AGAIN_NS);
 		return;
 	}
-	gap->asked = gap->first_nak_sent = false;
+	gap->naks_begun = gap->first_nak_sent = false;
 	qp->resp.in_gap = false;
 }
 
@@ -210,11 +210,11 @@ void psn_gap_filled(struct urxe_qp *qp)
 
 	end_suspicion(qp);
 	timer_clear(&qp->gap_timer);
-	if (gap->asked) {
+	if (gap->naks_begun) {
 		resp_came_again(qp);
-		learn_repair_time(gap, qp->dev->now - gap->asked_at);
+		learn_repair_time(gap, qp->dev->now - gap->nak_at);
 	}
-	gap->asked = false;
+	gap->naks_begun = false;
 	qp->resp.in_gap = !TAILQ_EMPTY(&gap->kept) || gap->dropped;
 }
 

@@ -121,14 +121,14 @@ static void kept_fields(struct state_stream *s, struct urxe_qp *qp)
 void gap_record(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct psn_gap *gap = &qp->resp.gap;
-	uint8_t asked = gap->asked;
+	uint8_t naks_begun = gap->naks_begun;
 
 	state_begin(s, STATE_RECORD_QP_GAP);
 	state_bool(s, &qp->resp.in_gap);
-	state_u8_flag(s, &asked, 1, &gap->dropped);
-	gap->asked = asked;
+	state_u8_flag(s, &naks_begun, 1, &gap->dropped);
+	gap->naks_begun = naks_begun;
 	state_u8_flag(s, &gap->repeats, PSN_GAP_REPEATS, &gap->first_nak_sent);
-	state_time(s, &gap->asked_at);
+	state_time(s, &gap->nak_at);
 	state_duration(s, &gap->repair_ns);
 	timer_field(s, qp, &qp->gap_timer);
 	/* When the gap timer falls due, the responder sends a NAK, which needs headers. */

@@ -22,7 +22,7 @@ struct player {
 	struct state_stream stream; /* its first error is that of the recording */
 	struct urxe_dev *dev;
 	int result; /* 0; or -ENOENT or -EILSEQ, which ends the replay */
-	uint32_t asked[QUESTION_COUNT];
+	uint32_t questions[QUESTION_COUNT];
 	uint8_t *out;                      /* buffers for the frames of urxe_output */
 	struct device_recording recording; /* the device's, which names this player */
 	struct urxe_ops ops;               /* of the device */
@@ -174,7 +174,7 @@ static void expect_no_more(struct player *p)
 static bool player_answer(struct player *p, enum record_question question)
 {
 	const bool usual = question < QUESTION_PATH_CUT;
-	const uint32_t ordinal = p->asked[question]++;
+	const uint32_t ordinal = p->questions[question]++;
 	struct state_stream before = p->stream;
 	struct record_answer fields = {0};
 
@@ -694,7 +694,7 @@ static void play_call(struct player *p, uint32_t kind)
 	call_fields(&p->stream, &call);
 	end(p);
 	state_require(&p->stream, call.now < TIME_MAX);
-	memset(p->asked, 0, sizeof(p->asked));
+	memset(p->questions, 0, sizeof(p->questions));
 	if (state_ok(&p->stream)) {
 		report_call(p, &call);
 		make_call(p, &call);

@@ -81,14 +81,14 @@ static bool is_unreliable_idle(const struct urxe_qp *qp)
 	       !req->rnr_wait && req->resend.psn == req->resend.end;
 }
 
-/* Whether `acked` and `asked` are between una and psn. After a response `acked` may be one PSN
+/* Whether `acked` and `resent_end` are between una and psn. After a response `acked` may be one PSN
  * before una. */
 static bool has_valid_acks(const struct requester *req)
 {
 	const int32_t ahead = urxe_psn_diff(req->acked, req->una);
 
 	return ahead >= -1 && urxe_psn_diff(req->acked, req->psn) <= 0 &&
-	       is_between(req->asked, req->una, req->psn);
+	       is_between(req->resent_end, req->una, req->psn);
 }
 
 /* Whether the PSNs to send again, if any, end at psn or before; they may begin before una. */

@@ -104,7 +104,7 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 	req->naks = req->nak_seen;
 	state_bool(s, &req->missing);
 	state_u8_max(s, &req->probes, RETRANSMIT_PROBES);
-	state_u8_flag(s, &req->probe_span, RETRANSMIT_PROBE_SPAN, &req->absent);
+	state_u8_flag(s, &req->probe_span, RETRANSMIT_PROBE_SPAN, &req->probe_all);
 	state_u8(s, &req->streak);
 	state_u8_max(s, &req->peer, PEER_GO_BACK_N);
 	resend_fields(s, &req->resend);
@@ -229,7 +229,7 @@ void requester_record(struct state_stream *s, struct urxe_qp *qp)
 	state_u24(s, &req->psn);
 	state_u24(s, &req->una);
 	state_u24(s, &req->acked);
-	state_u24(s, &req->asked);
+	state_u24(s, &req->resent_end);
 	state_bool(s, &req->drain_event);
 	state_bool(s, &req->sent_to_group);
 	error_fields(s, qp);
