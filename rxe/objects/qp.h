@@ -187,8 +187,8 @@ struct resp_resource {
 struct resume {
 	uint32_t psn;  /* expected PSN of the HCA at the take-over: no resource is kept for READs
 			  before it */
-	uint32_t next; /* RESP_UNKNOWN, sending: PSN of the SEND's next packet */
-	bool sending; /* RESP_UNKNOWN: a SEND is being placed that may be the message in progress */
+	uint32_t next; /* RESP_UNKNOWN, placing: PSN of the SEND's next packet */
+	bool placing; /* RESP_UNKNOWN: a SEND is being placed that may be the message in progress */
 };
 
 /* Each packet needs the first 40 bytes, up to `wqe`. */

@@ -120,7 +120,7 @@ static bool is_newest_requested(const struct urxe_qp *qp)
 	return resp_is_in_message(qp) && !(qp->resp.since_newest & RESP_ANSWERED);
 }
 
-void resp_nak_without_gap(struct urxe_qp *qp)
+void resp_repeat_and_nak(struct urxe_qp *qp)
 {
 	const bool again = is_newest_requested(qp);
 
@@ -149,7 +149,7 @@ void resp_fail_without_nak(struct urxe_qp *qp)
  * timer necessary: if it gets an ACK in the middle of its repetition, it waits for another ACK
  * without asking for it (docs/recovery.md).
  */
-void resp_came_again(struct urxe_qp *qp)
+void resp_start_ack_timer(struct urxe_qp *qp)
 {
 	struct urxe_dev *dev = qp->dev;
 

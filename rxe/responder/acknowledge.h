@@ -44,14 +44,14 @@ void resp_fail_without_nak(struct urxe_qp *qp);
  * before that packet, and the NAK asks for the packet. Also repeats a response that may be lost
  * (resource_repeat_newest). A peer that has nothing outstanding ignores these packets.
  */
-void resp_nak_without_gap(struct urxe_qp *qp);
+void resp_repeat_and_nak(struct urxe_qp *qp);
 /* The requester repeats requests: starts the timer of the ACK that follows the last repetition
  * (resp_ack_at_last). */
-void resp_came_again(struct urxe_qp *qp);
+void resp_start_ack_timer(struct urxe_qp *qp);
 /*
- * The timer of resp_came_again has fired, or the QP ends before: makes the ACK due. In the middle
- * of a message the ACK is of all executed packets but the newest. There is none if its PSN would be
- * that of a READ or an atomic, or if a repeated request was the last to arrive.
+ * The timer of resp_start_ack_timer has fired, or the QP ends before: makes the ACK due. In the
+ * middle of a message the ACK is of all executed packets but the newest. There is none if its PSN
+ * would be that of a READ or an atomic, or if a repeated request was the last to arrive.
  */
 void resp_ack_at_last(struct urxe_qp *qp);
 

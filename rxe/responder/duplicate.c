@@ -66,7 +66,7 @@ static void ack_duplicate(struct urxe_qp *qp, const struct urxe_packet *p)
 
 	if (p->ack_req || dev->attr.go_back_n || is_silent_too_long(&qp->resp, dev->now))
 		resp_ack_again(qp);
-	resp_came_again(qp);
+	resp_start_ack_timer(qp);
 }
 
 void resp_duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)

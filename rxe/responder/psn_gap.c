@@ -171,7 +171,7 @@ void psn_gap_time_out(struct urxe_qp *qp)
 		timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_NS);
 		return;
 	}
-	resp_nak_without_gap(qp);
+	resp_repeat_and_nak(qp);
 	if (!gap->first_nak_sent) {
 		gap->first_nak_sent = true;
 		timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_AGAIN_NS);
@@ -211,7 +211,7 @@ void psn_gap_filled(struct urxe_qp *qp)
 	end_suspicion(qp);
 	timer_clear(&qp->gap_timer);
 	if (gap->naks_begun) {
-		resp_came_again(qp);
+		resp_start_ack_timer(qp);
 		learn_repair_time(gap, qp->dev->now - gap->nak_at);
 	}
 	gap->naks_begun = false;

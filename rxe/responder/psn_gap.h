@@ -45,14 +45,14 @@ bool psn_gap_has_expected(const struct urxe_qp *qp);
  * The device was absent (rxe/announcement.h), or the peer has answered only a repetition: the
  * expected request and the responder's last responses may be lost. Without a gap, starts the gap
  * timer for 3 ms plus `delay` ns. If no request arrives, psn_gap_time_out calls
- * resp_nak_without_gap as soon as no response is due any more. If still no request arrives, it
+ * resp_repeat_and_nak as soon as no response is due any more. If still no request arrives, it
  * calls that function again 12 ms later. If a gap's NAK was already repeated for the last time,
  * sends this NAK again at once. Does nothing while a gap's timer runs, after an RNR NAK, and in
  * RESP_UNKNOWN.
  */
 void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay);
 /* The gap timer has fallen due, and the expected request is not kept: sends the gap's NAK, or calls
- * resp_nak_without_gap if psn_gap_suspect started the timer. */
+ * resp_repeat_and_nak if psn_gap_suspect started the timer. */
 void psn_gap_time_out(struct urxe_qp *qp);
 
 #endif

@@ -180,7 +180,7 @@ static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
 	frame->acknowledges = true;
 }
 
-/* Whether a NAK is due and no ACK goes before it, as the ACK of resp_nak_without_gap does. */
+/* Whether a NAK is due and no ACK goes before it, as the ACK of resp_repeat_and_nak does. */
 static bool nak_is_next(const struct urxe_qp *qp)
 {
 	const bool without_gap = qp->resp.nak == AETH_NAK_PSN_SEQUENCE && !qp->resp.nak_sent;

@@ -53,7 +53,7 @@ static void handle_complete(struct urxe_qp *qp, const struct urxe_packet *p, uin
 {
 	struct responder *resp = &qp->resp;
 
-	resp->resume.sending = false;
+	resp->resume.placing = false;
 	if (urxe_psn_add(last, 1) == resp->psn)
 		resp->message = RESP_NONE;
 	if (flags & URXE_OPF_READ && resume_read(qp, p)) {
@@ -77,10 +77,10 @@ static void place_send_again(struct urxe_qp *qp, const struct urxe_packet *p)
 	struct responder *resp = &qp->resp;
 	struct resume *resume = &resp->resume;
 
-	resume->sending = !p->reference && hold_recv(qp) &&
+	resume->placing = !p->reference && hold_recv(qp) &&
 			  p->payload_len <= resp->wqe->length - resp->offset &&
 			  resp_scatter(qp, resp->offset, p->payload, p->payload_len);
-	resp->offset += resume->sending ? p->payload_len : 0;
+	resp->offset += resume->placing ? p->payload_len : 0;
 	resume->next = urxe_psn_add(p->psn, 1);
 }
 
@@ -88,7 +88,7 @@ static bool continues_send(const struct urxe_qp *qp, const struct urxe_packet *p
 {
 	const struct resume *resume = &qp->resp.resume;
 
-	return resume->sending && flags & URXE_OPF_SEND && !(flags & URXE_OPF_START) &&
+	return resume->placing && flags & URXE_OPF_SEND && !(flags & URXE_OPF_START) &&
 	       p->psn == resume->next;
 }
 
@@ -112,7 +112,7 @@ static bool start_again(struct urxe_qp *qp, const struct urxe_packet *p, uint32_
 	struct responder *resp = &qp->resp;
 	const uint32_t last = last_psn(qp, p, flags);
 
-	resp->resume.sending = false;
+	resp->resume.placing = false;
 	if (flags & URXE_OPF_WRITE && urxe_psn_diff(last, resp->psn) >= 0) {
 		resp->psn = p->psn;
 		resp->message = RESP_NONE;

@@ -45,7 +45,7 @@ static bool has_valid_offset(const struct urxe_qp *qp)
 		return true;
 	if (qp->attr.state < URXE_QPS_RTR)
 		return resp->message == RESP_NONE;
-	if (resp->message == RESP_SEND || (resp->message == RESP_UNKNOWN && resp->resume.sending))
+	if (resp->message == RESP_SEND || (resp->message == RESP_UNKNOWN && resp->resume.placing))
 		return resp->has_wqe && resp->offset <= resp->wqe->length;
 	return resp->message != RESP_WRITE || resp->offset <= resp->write.length;
 }
@@ -58,7 +58,7 @@ static void resume_fields(struct state_stream *s, struct responder *resp)
 		return;
 	state_u24(s, &resp->resume.psn);
 	state_u24(s, &resp->resume.next);
-	state_bool(s, &resp->resume.sending);
+	state_bool(s, &resp->resume.placing);
 }
 
 /* The flags since_newest are in the two upper bits of the message's kind, because the stream has no
