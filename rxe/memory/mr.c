@@ -209,7 +209,7 @@ static int add_region(struct urxe_mr *mr, struct urxe_mr **out)
 
 	if (rc)
 		return rc;
-	dev->regions_alone += !mr->hca;
+	dev->regions_without_hca += !mr->hca;
 	mr_publish(mr);
 	*out = mr;
 	return 0;
@@ -320,7 +320,7 @@ int urxe_mr_dereg(struct urxe_mr *mr)
 	if (mr->windows)
 		return -EBUSY;
 	idmap_remove(&mr->dev->mrs, mr->key);
-	mr->dev->regions_alone -= !mr->hca;
+	mr->dev->regions_without_hca -= !mr->hca;
 	offload_deregister(mr);
 	copy_table_withdraw_key(mr->dev, mr->key);
 	end_references_by_key(mr->dev, mr->key);

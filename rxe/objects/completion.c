@@ -79,14 +79,14 @@ void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_
 
 /* --- Send requests. */
 
-/* Tells the owner once that unsignaled requests have left the queue: urxe_sq_retired clears `told`.
- * For most requests of a burst this function only reads `told`, in a cache line that the caller has
- * just written. */
+/* Tells the owner once that unsignaled requests have left the queue: urxe_sq_retired clears
+ * send_retired_called. For most requests of a burst this function only reads that member, in a
+ * cache line that the caller has just written. */
 static void tell_send_retired(struct urxe_qp *qp)
 {
-	if (qp->sq.told)
+	if (qp->sq.send_retired_called)
 		return;
-	qp->sq.told = true;
+	qp->sq.send_retired_called = true;
 	if (qp->dev->attr.ops->send_retired)
 		qp->dev->attr.ops->send_retired(qp->ctx);
 }

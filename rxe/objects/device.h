@@ -83,7 +83,7 @@ struct urxe_dev {
 	void *offload_ctx;                      /* of offload's functions */
 	bool taking_over; /* between urxe_offload_take_over and its end: the HCA gets no more send
 			     requests */
-	uint32_t regions_alone; /* regions that the HCA does not have: all, if there is no HCA */
+	uint32_t regions_without_hca; /* regions that the HCA lacks: all, if there is no HCA */
 	struct urxe_offload_memory hca_memory; /* of the regions that the HCA has */
 	uint64_t key_seed;
 	uint32_t key_count;

@@ -255,7 +255,7 @@ int offload_create_srq(struct urxe_rq *srq)
 
 	srq->hca = NULL;
 	if (!hca.ops || srq->attr.alone || srq->dev->taking_over ||
-	    offload_has_alone(srq->dev, srq->attr.pd))
+	    offload_lacks_regions(srq->dev, srq->attr.pd))
 		return 0;
 	rc = offload_make_room(srq, srq->attr.max_wr);
 	if (rc)
@@ -364,7 +364,7 @@ void urxe_offload_withdraw(struct urxe_mr *mr)
 	if (!mr->hca)
 		return;
 	offload_deregister(mr);
-	mr->dev->regions_alone++;
+	mr->dev->regions_without_hca++;
 }
 
 void urxe_offload_report_writes(struct urxe_dev *dev)
@@ -377,12 +377,12 @@ void urxe_offload_report_writes(struct urxe_dev *dev)
 			report_writes(mr);
 }
 
-bool offload_has_alone(const struct urxe_dev *dev, uint32_t pd)
+bool offload_lacks_regions(const struct urxe_dev *dev, uint32_t pd)
 {
 	const struct urxe_mr *mr;
 	uint32_t at = 0;
 
-	while (dev->regions_alone && (mr = idmap_next(&dev->mrs, &at)))
+	while (dev->regions_without_hca && (mr = idmap_next(&dev->mrs, &at)))
 		if (!mr->hca && mr->pd == pd)
 			return true;
 	return false;

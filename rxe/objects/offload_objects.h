@@ -128,7 +128,7 @@ int offload_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void
 		     uint32_t *key);
 /* Deregisters the HCA's region, if there is one. The engine's region stays, without the HCA's. */
 void offload_deregister(struct urxe_mr *mr);
-/* Whether the PD has regions that the HCA does not have. Fast registrations do not count. */
-bool offload_has_alone(const struct urxe_dev *dev, uint32_t pd);
+/* Whether the HCA lacks regions of the PD. Fast registrations do not count. */
+bool offload_lacks_regions(const struct urxe_dev *dev, uint32_t pd);
 
 #endif

@@ -15,9 +15,9 @@
 
 /* End-to-end credits of the requester (requester/e2e_credits.h). */
 struct credit {
-	bool limited;   /* the peer sends credit counts; false until the first one arrives */
-	uint32_t limit; /* recv_seq of the newest request that may be sent */
-	uint32_t done;  /* recv_seq of the newest request that is acknowledged */
+	bool limited;       /* the peer sends credit counts; false until the first one arrives */
+	uint32_t limit;     /* recv_seq of the newest request that may be sent */
+	uint32_t acked_seq; /* recv_seq of the newest request that is acknowledged */
 };
 
 /* Packets in the order of their PSNs, without duplicates (objects/out_of_order.h). */

@@ -53,7 +53,7 @@ struct sq {
 	uint8_t *wqes;
 	uint16_t stride; /* bytes of a slot */
 	uint8_t max_sge;
-	bool told; /* urxe_ops.send_retired was called since the last urxe_sq_retired */
+	bool send_retired_called; /* since the last urxe_sq_retired */
 	uint32_t max_wr;
 	uint32_t mask; /* slots - 1 */
 	uint32_t head; /* number of requests posted; all indices are free-running */

@@ -50,7 +50,7 @@ static void count_send(struct urxe_qp *qp)
 	const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.tail);
 
 	qp->req.psn = urxe_psn_add(qp->req.psn, wqe->n_packets);
-	qp->req.credit.done = wqe->recv_seq;
+	qp->req.credit.acked_seq = wqe->recv_seq;
 }
 
 static void complete_offloaded_send(struct urxe_qp *qp, const struct urxe_wc *wc)

@@ -89,7 +89,7 @@ static bool is_offloaded_from_init(const struct urxe_qp *qp)
 
 static bool takes_connection(const struct urxe_qp *qp, const struct urxe_qp_attr *attr)
 {
-	return !qp->dev->taking_over && !offload_has_alone(qp->dev, qp->pd) &&
+	return !qp->dev->taking_over && !offload_lacks_regions(qp->dev, qp->pd) &&
 	       qp->dev->offload->takes(qp->hca, attr);
 }
 

@@ -46,7 +46,7 @@ static void advance_una_to(struct urxe_qp *qp, const struct send_wqe *wqe, uint3
 	req->nak_seen = false;
 	req->missing = false;
 	if (una == urxe_psn_add(wqe->first_psn, wqe->n_packets)) {
-		req->credit.done = wqe->recv_seq;
+		req->credit.acked_seq = wqe->recv_seq;
 		complete_send(qp, URXE_WC_SUCCESS);
 	}
 	complete_executed_sends(qp);

@@ -332,7 +332,7 @@ static bool execute_requests(struct urxe_qp *qp, const struct send_wqe *wqe)
 static bool is_worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	return qp->req.asks_ack &&
-	       (wqe->length >= WORTH_WAITING || wqe->recv_seq == qp->req.credit.done);
+	       (wqe->length >= WORTH_WAITING || wqe->recv_seq == qp->req.credit.acked_seq);
 }
 
 /* Whether the copy transport may reach the peer. False: it cannot, as on another host. */

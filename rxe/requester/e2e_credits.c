@@ -12,7 +12,7 @@ void credit_take(struct urxe_qp *qp, uint8_t code)
 		credit->limited = false;
 	} else if (!credit->limited) {
 		credit->limited = true;
-		credit->limit = credit->done + aeth_credits(code);
+		credit->limit = credit->acked_seq + aeth_credits(code);
 	} else {
 		credit_take_more(qp, code, false);
 	}
@@ -23,10 +23,10 @@ void credit_take(struct urxe_qp *qp, uint8_t code)
 bool credit_take_more(struct urxe_qp *qp, uint8_t code, bool refused)
 {
 	struct credit *credit = &qp->req.credit;
-	uint32_t limit = credit->done + aeth_credits(code);
+	uint32_t limit = credit->acked_seq + aeth_credits(code);
 
 	if (code == AETH_CREDITS_INVALID || !(credit->limited || refused) ||
-	    (int32_t)(limit - (credit->limited ? credit->limit : credit->done)) <= 0)
+	    (int32_t)(limit - (credit->limited ? credit->limit : credit->acked_seq)) <= 0)
 		return false;
 	credit->limited = true;
 	credit->limit = limit;

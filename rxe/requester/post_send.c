@@ -207,6 +207,6 @@ int urxe_post_malformed(struct urxe_qp *qp, uint64_t wr_id, enum urxe_wc_status 
 
 uint32_t urxe_sq_retired(struct urxe_qp *qp)
 {
-	qp->sq.told = false;
+	qp->sq.send_retired_called = false;
 	return qp->sq.tail;
 }

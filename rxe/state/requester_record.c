@@ -16,7 +16,7 @@ static void credit_fields(struct state_stream *s, struct credit *credit)
 {
 	state_bool(s, &credit->limited);
 	state_u32(s, &credit->limit);
-	state_u32(s, &credit->done);
+	state_u32(s, &credit->acked_seq);
 }
 
 /* Saves `open` as false if no PSN is outstanding, because then the repair has ended. */
