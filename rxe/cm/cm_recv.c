@@ -110,7 +110,7 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 	switch (cm->ops->request(cm->ctx, conn, mad, &conn->ctx)) {
 	case CM_TAKE: conn->owned = true; return;
 	case CM_FORGET: cm_count(cm, CM_COUNT_NO_ROOM); break;
-	case CM_FREEZE: cm_count(cm, CM_COUNT_FROZEN); break;
+	case CM_IGNORE_FROZEN: cm_count(cm, CM_COUNT_FROZEN); break;
 	case CM_REJECT_NO_LISTENER: refuse_req(cm, path, mad, CM_REJ_INVALID_SERVICE_ID); break;
 	case CM_REJECT_CONSUMER: refuse_req(cm, path, mad, CM_REJ_CONSUMER); break;
 	}

@@ -95,7 +95,7 @@ void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_m
 		cm_count(cm, CM_COUNT_NO_ROOM);
 		cm_conn_free(conn);
 		return;
-	case CM_FREEZE:
+	case CM_IGNORE_FROZEN:
 		cm_count(cm, CM_COUNT_FROZEN);
 		cm_conn_free(conn);
 		return;

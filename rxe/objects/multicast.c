@@ -153,7 +153,7 @@ bool urxe_mcast_attached(const struct urxe_qp *qp)
 	return !LIST_EMPTY(&qp->groups);
 }
 
-bool urxe_mcast_heard(const struct urxe_dev *dev)
+bool urxe_mcast_any_attached(const struct urxe_dev *dev)
 {
 	return dev->mcast.n_groups;
 }

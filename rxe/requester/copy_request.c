@@ -135,7 +135,7 @@ static bool list_pieces(const struct urxe_copy_table *table, const struct urxe_c
 			return false;
 		n = next.offset - offset < length ? next.offset - offset : length;
 		all->remote[all->n_remote++] =
-			(struct urxe_copy_extent){piece.addr + (offset - piece.offset), n};
+			(struct urxe_remote_extent){piece.addr + (offset - piece.offset), n};
 		offset += n;
 		length -= n;
 	}
@@ -155,7 +155,7 @@ static bool list_remote(const struct urxe_copy_table *table, const struct urxe_c
 		       list_pieces(table, grant, offset, length, all);
 	if (all->n_remote == URXE_COPY_EXTENTS)
 		return false;
-	all->remote[all->n_remote++] = (struct urxe_copy_extent){grant->addr + offset, length};
+	all->remote[all->n_remote++] = (struct urxe_remote_extent){grant->addr + offset, length};
 	return true;
 }
 

@@ -17,7 +17,7 @@
 struct copy_batch {
 	struct urxe_copy_part parts[URXE_COPY_PARTS];
 	struct urxe_extent local[URXE_COPY_EXTENTS];
-	struct urxe_copy_extent remote[URXE_COPY_EXTENTS];
+	struct urxe_remote_extent remote[URXE_COPY_EXTENTS];
 	uint32_t n_parts, n_local, n_remote;
 	uint64_t length;
 };

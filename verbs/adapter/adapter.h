@@ -290,14 +290,14 @@ static inline bool adapter_running(void)
 static inline void adapter_update_multicast(void)
 {
 	adapter.multicast_changes +=
-		vnic_driver_choose_multicast(adapter.nic, urxe_mcast_heard(adapter.dev));
+		vnic_driver_choose_multicast(adapter.nic, urxe_mcast_any_attached(adapter.dev));
 }
 
 /* Tells a new daemon whether any QP is in a multicast group, and awaits its answer with
  * adapter.lock held. */
 static inline void adapter_set_multicast(void)
 {
-	vnic_driver_set_multicast(adapter.nic, urxe_mcast_heard(adapter.dev));
+	vnic_driver_set_multicast(adapter.nic, urxe_mcast_any_attached(adapter.dev));
 	adapter.multicast_applied = adapter.multicast_changes;
 }
 

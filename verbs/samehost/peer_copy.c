@@ -68,7 +68,7 @@ static void add_remote(struct peers *peers, const struct urxe_copy_part *part, u
 		       uint64_t to)
 {
 	for (uint32_t i = 0; i < part->n_remote; i++) {
-		const struct urxe_copy_extent *extent = &part->remote[i];
+		const struct urxe_remote_extent *extent = &part->remote[i];
 		uint64_t begin = from < extent->length ? from : extent->length;
 		uint64_t end = to < extent->length ? to : extent->length;
 

@@ -106,14 +106,14 @@ struct urxe_copy_table {
 #define URXE_COPY_EXTENTS 512
 
 /* Contiguous bytes in the address space of the responder's process. */
-struct urxe_copy_extent {
+struct urxe_remote_extent {
 	uint64_t addr;
 	uint64_t length;
 };
 
 /* A request of a copy. Both lists have the same number of bytes, and no empty extent. */
 struct urxe_copy_part {
-	const struct urxe_copy_extent *remote;
+	const struct urxe_remote_extent *remote;
 	uint32_t n_remote;
 	uint32_t n_local;
 	const struct urxe_extent *local;

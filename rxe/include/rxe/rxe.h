@@ -541,6 +541,6 @@ int urxe_mcast_detach(struct urxe_qp *qp, const struct urxe_gid *gid);
 /* Whether the QP is attached to any multicast group. */
 bool urxe_mcast_attached(const struct urxe_qp *qp);
 /* Whether any QP of the device is attached to a multicast group. */
-bool urxe_mcast_heard(const struct urxe_dev *dev);
+bool urxe_mcast_any_attached(const struct urxe_dev *dev);
 
 #endif

@@ -263,7 +263,7 @@ static inline uint32_t run(struct urxe_copy_job *job)
 static inline bool copy(bool write, uint8_t *local, uint32_t offset, uint32_t length)
 {
 	const struct urxe_extent extent = {local, length};
-	const struct urxe_copy_extent remote = {(uintptr_t)area + offset, length};
+	const struct urxe_remote_extent remote = {(uintptr_t)area + offset, length};
 	const struct urxe_copy_part part = {&remote, 1, 1, &extent};
 
 	return run(&(struct urxe_copy_job){.parts = &part, .n_parts = 1, .write = write});

@@ -84,7 +84,7 @@ static void test_requests_are_copied_together(void **state)
 						{20, 3, 2}, {3, 20, 4}, {3, 4, 1000}};
 	const uint32_t n = sizeof(rows) / sizeof(rows[0]), room = 2000;
 	struct urxe_extent extents[sizeof(rows) / sizeof(rows[0]) * PIECES];
-	struct urxe_copy_extent remotes[sizeof(rows) / sizeof(rows[0])];
+	struct urxe_remote_extent remotes[sizeof(rows) / sizeof(rows[0])];
 	struct urxe_copy_part parts[sizeof(rows) / sizeof(rows[0])];
 	static uint8_t out[AREA], in[AREA];
 
@@ -95,8 +95,8 @@ static void test_requests_are_copied_together(void **state)
 	for (uint32_t i = 0; i < n; i++) {
 		uint8_t *from = out + i * room;
 
-		remotes[i] = (struct urxe_copy_extent){(uintptr_t)area + i * room,
-						       rows[i][0] + rows[i][1] + rows[i][2]};
+		remotes[i] = (struct urxe_remote_extent){(uintptr_t)area + i * room,
+							 rows[i][0] + rows[i][1] + rows[i][2]};
 		parts[i] = (struct urxe_copy_part){&remotes[i], 1, PIECES, &extents[i * PIECES]};
 		for (uint32_t k = 0; k < PIECES; from += rows[i][k++])
 			extents[i * PIECES + k] = (struct urxe_extent){from, rows[i][k]};
@@ -120,14 +120,14 @@ static void test_uncopyable_request_ends_the_copy(void **state)
 {
 	static uint8_t out[PAGE];
 	const struct urxe_extent extent = {out, PAGE};
-	struct urxe_copy_extent remotes[4];
+	struct urxe_remote_extent remotes[4];
 	struct urxe_copy_part parts[4];
 	uint8_t in[4] = {0};
 
 	(void)state;
 	memset(out, 7, sizeof(out));
 	for (uint32_t i = 0; i < 4; i++) {
-		remotes[i] = (struct urxe_copy_extent){(uintptr_t)area + i * PAGE, PAGE};
+		remotes[i] = (struct urxe_remote_extent){(uintptr_t)area + i * PAGE, PAGE};
 		parts[i] = (struct urxe_copy_part){&remotes[i], 1, 1, &extent};
 	}
 	assert_int_equal(mprotect(area + 2 * PAGE, PAGE, PROT_NONE), 0);
@@ -145,7 +145,7 @@ static void test_uncopyable_request_ends_the_copy(void **state)
 static void test_scattered_pieces_are_copied(void **state)
 {
 	enum { N = URXE_COPY_EXTENTS, LENGTH = 64 };
-	static struct urxe_copy_extent remotes[N];
+	static struct urxe_remote_extent remotes[N];
 	static uint8_t out[N * LENGTH], in[N * LENGTH];
 	const struct urxe_extent extents[] = {{out, 3 * LENGTH + 5},
 					      {out + 3 * LENGTH + 5, sizeof(out) - 3 * LENGTH - 5}};
@@ -158,8 +158,8 @@ static void test_scattered_pieces_are_copied(void **state)
 		out[i] = (uint8_t)(i * 7 + i / 251);
 	/* Backwards, with holes. */
 	for (uint32_t i = 0; i < N; i++)
-		remotes[i] = (struct urxe_copy_extent){(uintptr_t)area + (N - 1 - i) * (AREA / N),
-						       LENGTH};
+		remotes[i] = (struct urxe_remote_extent){(uintptr_t)area + (N - 1 - i) * (AREA / N),
+							 LENGTH};
 	assert_int_equal(run(&(struct urxe_copy_job){.parts = &to, .n_parts = 1, .write = true}),
 			 1);
 	assert_int_equal(run(&(struct urxe_copy_job){.parts = &from, .n_parts = 1}), 1);
@@ -219,7 +219,7 @@ static bool copies_to_itself(void)
 {
 	uint8_t byte = 7;
 	const struct urxe_extent extent = {&byte, 1};
-	const struct urxe_copy_extent remote = {(uintptr_t)area, 1};
+	const struct urxe_remote_extent remote = {(uintptr_t)area, 1};
 	const struct urxe_copy_part part = {&remote, 1, 1, &extent};
 
 	area[0] = 0;

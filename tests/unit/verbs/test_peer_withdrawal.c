@@ -21,8 +21,8 @@ static void copy_here(void (*before)(void))
 {
 	static uint8_t sevens[PAGE];
 	const struct urxe_extent extent = {sevens, PAGE};
-	const struct urxe_copy_extent remotes[] = {{(uintptr_t)area, PAGE},
-						   {(uintptr_t)area + PAGE, PAGE}};
+	const struct urxe_remote_extent remotes[] = {{(uintptr_t)area, PAGE},
+						     {(uintptr_t)area + PAGE, PAGE}};
 	const struct urxe_copy_part parts[] = {{&remotes[0], 1, 1, &extent},
 					       {&remotes[1], 1, 1, &extent}};
 

@@ -140,7 +140,7 @@ enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct 
 	if (!listener)
 		return CM_REJECT_CONSUMER;
 	if (listener->frozen)
-		return CM_FREEZE;
+		return CM_IGNORE_FROZEN;
 	if (cma_create_id(cma, listener->user, listener->ps, service, listener->ctx, &id))
 		return CM_FORGET;
 	init_request_id(id, conn, mad, &hdr);

@@ -94,7 +94,7 @@ struct cm_path {
 enum cm_verdict {
 	CM_TAKE,
 	CM_FORGET,             /* ignore the request, as if it were lost */
-	CM_FREEZE,             /* ignore the request, and count it: the listener is frozen */
+	CM_IGNORE_FROZEN,      /* ignore the request, and count it: the listener is frozen */
 	CM_REJECT_NO_LISTENER, /* no listener for the service */
 	CM_REJECT_CONSUMER,    /* the listener refuses this peer or type of queue pair */
 };
