@@ -56,12 +56,12 @@ struct copy_proof {
 	 * it.
 	 */
 	uint32_t version;
-	uint8_t chance;  /* enum copy_chance */
-	uint8_t unseen;  /* consecutive requests posted while completions of earlier ones were not
+	uint8_t chance;   /* enum copy_chance */
+	uint8_t streamed; /* consecutive requests posted while completions of earlier ones were not
 			    seen yet */
-	uint8_t looks;   /* requests that went in packets because of in_packets; at each 16th the
-			    requester calls urxe_copy_ops.look_or_wake */
-	bool in_packets; /* short requests go in packets, because the peer polls for packets */
+	uint8_t packets;  /* requests that went in packets because of in_packets; at each 16th the
+			     requester calls urxe_copy_ops.peer_polls */
+	bool in_packets;  /* short requests go in packets, because the peer polls for packets */
 };
 
 /*

@@ -76,7 +76,7 @@ static void send_fields(struct state_stream *s, struct call *call)
 	state_u64(s, &wr->wr_id);
 	state_u32(s, &wr->opcode);
 	state_u32(s, &wr->flags);
-	state_bool(s, &wr->unseen);
+	state_bool(s, &wr->cqes_unpolled);
 	state_u32(s, &wr->imm);
 	state_u32(s, &wr->inline_len);
 	call_segments_fields(s, call, &wr->segs, &wr->n_segs);

@@ -11,18 +11,18 @@
 #include "objects/qp_counters.h"
 
 /* A request of so many bytes takes longer in packets than a round trip to a busy peer. */
-#define WORTH_WAITING 16384
+#define COPY_WAIT_BYTES 16384
 /*
  * A program streams if it has posted so many consecutive requests without waiting for the earlier
  * ones. The short requests of such a program may go in packets. Those of other programs are copied,
  * because packets would wait for a peer's thread that sleeps or has just lost its core.
  */
-#define STREAM 16
+#define STREAM_REQUESTS 16
 /* Requests of up to this total, bytes, are copied in one call. For short requests the system call
  * takes most of the time; from this total on, its time does not matter. */
-#define TOGETHER (256 * 1024)
-/* After so many requests in packets the requester calls urxe_copy_ops.look_or_wake again. */
-#define LOOK_EVERY 16
+#define COPY_BATCH_BYTES (256 * 1024)
+/* After so many requests in packets the requester calls urxe_copy_ops.peer_polls again. */
+#define RECHECK_REQUESTS 16
 
 /* The copy table of the peer's device; NULL: the device is not reachable now. The MAC comes from
  * the header template, which is in the cache, unlike the path. */
@@ -217,7 +217,7 @@ static bool find_remote(struct urxe_qp *qp, const struct urxe_copy_table *table,
 static bool has_room_for(const struct copy_batch *all, const struct send_wqe *wqe)
 {
 	return !all->n_parts ||
-	       (all->n_parts < URXE_COPY_PARTS && all->length + wqe->length <= TOGETHER);
+	       (all->n_parts < URXE_COPY_PARTS && all->length + wqe->length <= COPY_BATCH_BYTES);
 }
 
 /* Adds the request to those that are copied together. False: it cannot be copied with them. */
@@ -273,9 +273,10 @@ static void complete_requests(struct urxe_qp *qp, uint32_t n)
 	}
 }
 
-static bool look_or_wake_peer(const struct urxe_qp *qp)
+/* Whether the peer's engine thread polls for packets. May wake it. */
+static bool peer_polls(const struct urxe_qp *qp)
 {
-	return qp->dev->attr.copy_ops->look_or_wake(qp->dev->attr.copy_ctx, qp->dev->now);
+	return qp->dev->attr.copy_ops->peer_polls(qp->dev->attr.copy_ctx, qp->dev->now);
 }
 
 /* Copies requests from `cur` on together, and returns their number. 0: the request at `cur` goes in
@@ -294,7 +295,7 @@ static uint32_t copy_parts(struct urxe_qp *qp, const struct urxe_copy_table *tab
 	gather_parts(qp, table, all);
 	job.n_parts = all->n_parts;
 	proof->in_packets =
-		proof->unseen >= STREAM && copy_loses_to_packet(wqe) && look_or_wake_peer(qp);
+		proof->streamed >= STREAM_REQUESTS && copy_loses_to_packet(wqe) && peer_polls(qp);
 	if (!job.n_parts || proof->in_packets)
 		return 0;
 	return qp->dev->attr.copy_ops->copy(qp->dev->attr.copy_ctx, &job);
@@ -332,7 +333,7 @@ static bool execute_requests(struct urxe_qp *qp, const struct send_wqe *wqe)
 static bool is_worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	return qp->req.asks_ack &&
-	       (wqe->length >= WORTH_WAITING || wqe->recv_seq == qp->req.credit.acked_seq);
+	       (wqe->length >= COPY_WAIT_BYTES || wqe->recv_seq == qp->req.credit.acked_seq);
 }
 
 /* Whether the copy transport may reach the peer. False: it cannot, as on another host. */
@@ -354,9 +355,9 @@ static void follow_in_packets(struct urxe_qp *qp)
 {
 	struct copy_proof *proof = &qp->req.copy;
 
-	if (++proof->looks % LOOK_EVERY)
+	if (++proof->packets % RECHECK_REQUESTS)
 		return;
-	proof->in_packets = peer_table(qp) && look_or_wake_peer(qp);
+	proof->in_packets = peer_table(qp) && peer_polls(qp);
 }
 
 enum copy_result copy_try_proven(struct urxe_qp *qp, const struct send_wqe *wqe)

@@ -76,9 +76,9 @@ static inline void copy_note_post(struct urxe_qp *qp, bool all_seen)
 	struct copy_proof *proof = &qp->req.copy;
 
 	if (all_seen)
-		proof->unseen = 0;
-	else if (proof->unseen < UINT8_MAX)
-		proof->unseen++;
+		proof->streamed = 0;
+	else if (proof->streamed < UINT8_MAX)
+		proof->streamed++;
 }
 
 /* Longest request, bytes, for which a packet is hardly slower than a copy, even if the peer's

@@ -144,7 +144,7 @@ static bool has_seen_all(const struct urxe_qp *qp, const struct urxe_send_wr *ne
 {
 	const struct sq *sq = &qp->sq;
 
-	return !next->unseen && sq->tail == sq->head &&
+	return !next->cqes_unpolled && sq->tail == sq->head &&
 	       (qp->sq_sig_all || sq_wqe(sq, sq->head - 1)->flags & URXE_SEND_SIGNALED);
 }
 

@@ -45,7 +45,7 @@ static int post_next_send(struct qp *qp)
 		else
 			rc = -EINVAL;
 	}
-	request.wr.unseen = cq_count(qp->send_cq) != 0;
+	request.wr.cqes_unpolled = cq_count(qp->send_cq) != 0;
 	if (!rc)
 		rc = urxe_post_send(qp->qp, &request.wr);
 	if (rc == -EINVAL)

@@ -153,7 +153,7 @@ struct urxe_send_wr {
 	uint64_t wr_id;
 	uint32_t opcode;     /* enum urxe_wr_opcode */
 	uint32_t flags;      /* enum urxe_send_flag */
-	bool unseen;         /* the send CQ has completions that the program has not taken */
+	bool cqes_unpolled;  /* the send CQ has completions that the program has not taken */
 	uint32_t imm;        /* network byte order */
 	uint32_t n_segs;     /* 0 with URXE_SEND_INLINE */
 	uint32_t inline_len; /* with URXE_SEND_INLINE */

@@ -293,16 +293,16 @@ static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 
 /* Whether the peer polls, from the script: the peer is in the requester's own process, which never
  * counts as polling. */
-static bool look_or_wake(void *ctx, uint64_t now)
+static bool peer_polls(void *ctx, uint64_t now)
 {
 	(void)ctx;
-	return peers_copy_ops.look_or_wake(&adapter_peers, now) || w.awake;
+	return peers_copy_ops.peer_polls(&adapter_peers, now) || w.awake;
 }
 
 static const struct urxe_copy_ops ops = {
 	.table = table_of,
 	.copy = copy,
-	.look_or_wake = look_or_wake,
+	.peer_polls = peer_polls,
 	.withdrawn = withdrawn,
 	.settled = settled,
 };
@@ -378,7 +378,7 @@ static void post(void)
 	if (wr.opcode == URXE_WR_FETCH_ADD)
 		length = 8;
 	w.awake = what & 16;
-	wr.unseen = what & 32;
+	wr.cqes_unpolled = what & 32;
 	seg = node_seg(node, offset, length);
 	seg.lkey = w.keys[0];
 	wr.segs = &seg;

@@ -73,7 +73,7 @@ struct post {
 	uint32_t lkey;           /* 0 = the node's default lkey */
 	uint32_t imm;
 	uint64_t compare_add, swap;
-	bool unseen; /* the test does not poll the completions of other requests */
+	bool cqes_unpolled; /* the test does not poll the completions of other requests */
 };
 
 static inline int try_post(struct engine *e, unsigned side, const struct post *post)
@@ -91,7 +91,7 @@ static inline int try_post(struct engine *e, unsigned side, const struct post *p
 		.rkey = post->rkey ? post->rkey : peer->key,
 		.compare_add = post->compare_add,
 		.swap = post->swap,
-		.unseen = post->unseen,
+		.cqes_unpolled = post->cqes_unpolled,
 	};
 
 	if (post->lkey)

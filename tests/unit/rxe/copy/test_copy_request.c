@@ -344,7 +344,7 @@ static void test_requests_one_at_a_time_are_always_copied(void **state)
 		assert_int_equal(d.way[0].copies, i);
 	}
 	/* A program that leaves its completions in the CQ does not wait for them. */
-	post.unseen = true;
+	post.cqes_unpolled = true;
 	for (uint32_t i = 0; i < MANY; i++)
 		run(&d, &post, URXE_WC_SUCCESS);
 	assert_int_equal(d.way[0].copies, MANY + FIRST - 1);
@@ -378,7 +378,7 @@ static void test_stream_leaves_copies_by_length_and_mtu(void **state)
 		d.way[0].awake = ALWAYS;
 		post = a_post(&d, rows[i].opcode, 2);
 		post.length = rows[i].length;
-		post.unseen = true;
+		post.cqes_unpolled = true;
 		fill(d.e.a->mem + 4096, post.length, 1);
 		fill(d.e.b->mem + 8192, post.length, 2);
 		for (uint32_t n = 0; n < MANY; n++)
