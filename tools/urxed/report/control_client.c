@@ -30,6 +30,18 @@ static bool may_ask(int fd)
 	return !geteuid() || unix_packet_peer_is_trusted(fd);
 }
 
+/* After a signal, connects anew: a UNIX socket that has not been accepted yet stays unconnected.
+ * Returns 0 or a negative errno value. */
+static int connect_socket(int fd, const struct sockaddr_un *address)
+{
+	int rc;
+
+	do
+		rc = connect(fd, (const struct sockaddr *)address, sizeof(*address));
+	while (rc && errno == EINTR);
+	return rc ? -errno : 0;
+}
+
 static int connect_to_daemon(int fd, const char *run_dir)
 {
 	const struct timeval timeout = {.tv_sec = CONTROL_CLIENT_SECONDS};
@@ -39,9 +51,11 @@ static int connect_to_daemon(int fd, const char *run_dir)
 	if (rc)
 		return rc;
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) ||
-	    connect(fd, (const struct sockaddr *)&address, sizeof(address)))
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)))
 		return -errno;
+	rc = connect_socket(fd, &address);
+	if (rc)
+		return rc;
 	return may_ask(fd) ? 0 : -EPERM;
 }
 
@@ -93,15 +107,20 @@ static int check_reply(const struct control_reply *reply, int len, int memory)
  * Receives a packet of the daemon that may carry sockets of processes. Returns its length or a
  * negative errno value. The kernel closes sockets for which this process has no free descriptor,
  * which may wait, so the close alarm runs meanwhile. The alarm begins only when the packet is
- * there, because each of its signals would restart the timeout of recv(2).
+ * there, because each of its signals would restart the timeout of recv(2). Because of the timeout,
+ * recv(2) also fails with EINTR after SIGSTOP and SIGCONT (signal(7)).
  */
 static int receive_sockets(int fd, void *packet, uint32_t len, int fds[UNIX_PACKET_FDS_MAX])
 {
+	ssize_t got;
 	char first;
 	int rc;
 
 	fds[0] = -1;
-	if (recv(fd, &first, 1, MSG_PEEK) < 0)
+	do
+		got = recv(fd, &first, 1, MSG_PEEK);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
 		return -errno;
 	close_alarm_begin();
 	rc = unix_packet_recv_fds(fd, packet, len, fds, UNIX_PACKET_FDS_MAX);

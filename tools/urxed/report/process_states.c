@@ -387,22 +387,31 @@ static uint64_t time_left(struct collection *c, uint64_t now)
 	return left;
 }
 
+/* Takes one packet of each process whose socket is ready. */
+static void receive_answers(struct collection *c)
+{
+	size_t i;
+
+	for (i = c->n; i--;)
+		if (c->sockets[i].revents && !receive_answer(c, &c->processes[i], c->sockets[i].fd))
+			end_process(c, i);
+}
+
 /* Takes one packet of each process per round, so that a process that sends without end does not
  * keep out others. */
 static void collect(struct collection *c)
 {
 	const uint64_t last = now_ns() + CONTROL_CLIENT_LONGEST_S * NS_PER_SEC;
 	uint64_t left;
-	size_t i;
 
 	while (now_ns() < last) {
 		left = time_left(c, waited_until_now(c));
-		if (!left || poll(c->sockets, c->n, (int)(left / NS_PER_MS) + 1) < 0)
+		if (!left)
 			break;
-		for (i = c->n; i--;)
-			if (c->sockets[i].revents &&
-			    !receive_answer(c, &c->processes[i], c->sockets[i].fd))
-				end_process(c, i);
+		if (poll(c->sockets, c->n, (int)(left / NS_PER_MS) + 1) >= 0)
+			receive_answers(c);
+		else if (errno != EINTR)
+			break;
 	}
 }
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -34,6 +35,10 @@
 
 #define ROUND_MS 10
 #define WAIT_MS  1000
+/* Time for an answer that certainly comes. */
+#define PATIENCE_MS 20000
+/* Time before and after a signal to the client. */
+#define INTERRUPT_US 200000
 
 /* Numbers of the ports of processes, and the number of processes that end before they answer. */
 #define ANSWERED    5
@@ -52,6 +57,9 @@ static int refusal;
 static atomic_int capturing = -1; /* socket of the running capture */
 /* The state that each process sends; NULL: the client asks no process. */
 static const char *process_state;
+/* Whether the daemon interrupts the client before it answers. */
+static atomic_bool interrupts;
+static pthread_t client_thread;
 
 static void answer(int socket, const void *bytes, uint32_t len, const char *told)
 {
@@ -135,6 +143,20 @@ static void answer_without_end(int socket)
 		;
 }
 
+static void ignore_signal(int number)
+{
+	(void)number;
+}
+
+/* Gives the client time to begin its wait, has its system call fail with EINTR, and gives it time
+ * to handle that. */
+static void interrupt_client(void)
+{
+	usleep(INTERRUPT_US);
+	assert_int_equal(pthread_kill(client_thread, SIGUSR1), 0);
+	usleep(INTERRUPT_US);
+}
+
 static int show(void *ctx, int client)
 {
 	int flooded, socket;
@@ -142,6 +164,8 @@ static int show(void *ctx, int client)
 
 	assert_ptr_equal(ctx, &control);
 	assert_int_equal(client >= 0, process_state != NULL);
+	if (interrupts)
+		interrupt_client();
 	if (client >= 0) {
 		flooded = make_socket(client, FLOODED);
 		socket = make_socket(client, ANSWERED);
@@ -196,8 +220,12 @@ static void *serve(void *unused)
 
 static int setup(void **state)
 {
+	const struct sigaction action = {.sa_handler = ignore_signal};
+
 	(void)state;
-	return !mkdtemp(top) || control_open(&control, top, &ops, &control) ||
+	client_thread = pthread_self();
+	return sigaction(SIGUSR1, &action, NULL) || !mkdtemp(top) ||
+	       control_open(&control, top, &ops, &control) ||
 	       pthread_create(&thread, NULL, serve, NULL);
 }
 
@@ -339,6 +367,97 @@ static void states_of_processes_are_added_to_the_report(void **state)
 	assert_int_equal(number(report, "leases", 1, "qps"), 1);
 	assert_int_equal(number(report, "leases", 3, "qps"), 1);
 	json_decref(report);
+}
+
+/* A system call that waits for the daemon fails with EINTR also after SIGSTOP and SIGCONT, because
+ * the socket has a timeout (signal(7)). */
+static void signal_does_not_end_the_request(void **state)
+{
+	char error[CONTROL_CLIENT_ERROR] = "";
+	json_t *report;
+
+	(void)state;
+	text = "{\"a\": 1}";
+	process_state = "{}";
+	interrupts = true;
+	report = control_client_report(top, WAIT_MS, error);
+	interrupts = false;
+	process_state = NULL;
+	assert_string_equal(error, "");
+	assert_non_null(report);
+	json_decref(report);
+}
+
+/* Accepts two connections, and closes them. */
+static void *accept_after_signal(void *listener)
+{
+	struct pollfd pfd = {*(int *)listener, POLLIN, 0};
+	int i, fd;
+
+	interrupt_client();
+	for (i = 0; i < 2 && poll(&pfd, 1, PATIENCE_MS) == 1; i++) {
+		fd = accept(pfd.fd, NULL, NULL);
+		assert_true(fd >= 0);
+		close(fd);
+	}
+	return NULL;
+}
+
+/* The daemon has not accepted an earlier connection yet, and its backlog has room for one. */
+static void signal_does_not_end_the_connection(void **state)
+{
+	char dir[] = "/tmp/test-control-full-XXXXXX", error[CONTROL_CLIENT_ERROR] = "";
+	struct sockaddr_un address;
+	pthread_t daemon;
+	int listener, first;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	listener = unix_packet_listen(dir, CONTROL_SOCKET_NAME, 0);
+	first = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_true(listener >= 0 && first >= 0);
+	assert_int_equal(unix_packet_address(&address, dir, CONTROL_SOCKET_NAME), 0);
+	assert_int_equal(connect(first, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(pthread_create(&daemon, NULL, accept_after_signal, &listener), 0);
+	assert_null(control_client_report(dir, 0, error));
+	assert_null(strstr(error, strerror(EINTR)));
+	assert_int_equal(pthread_join(daemon, NULL), 0);
+	close(first);
+	close(listener);
+	assert_int_equal(unlink(address.sun_path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static void *answer_after_signal(void *socket)
+{
+	const struct vnic_attach_state good = {.status = 0};
+
+	interrupt_client();
+	answer(*(int *)socket, &good, sizeof(good), process_state);
+	return NULL;
+}
+
+static void signal_does_not_end_the_wait_for_processes(void **state)
+{
+	struct process_sockets sockets = {.n = 1, .ports = {ANSWERED}};
+	json_t *report = json_loads("{\"counters\": [], \"leases\": [{\"port\": 5, \"asked\": true,"
+				    " \"qpn_first\": 16, \"qpn_count\": 2}]}",
+				    0, NULL);
+	pthread_t process;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	sockets.fds[0] = ends[0];
+	process_state = "{\"qps\": [{\"qpn\": 17}]}";
+	assert_int_equal(pthread_create(&process, NULL, answer_after_signal, &ends[1]), 0);
+	process_states_collect(report, &sockets, PATIENCE_MS);
+	assert_int_equal(pthread_join(process, NULL), 0);
+	process_state = NULL;
+	assert_int_equal(json_array_size(json_object_get(report, "qps")), 1);
+	json_decref(report);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 /* In a process that may have few more descriptors. Returns whether the report has two QPs. */
@@ -537,6 +656,9 @@ int main(void)
 		cmocka_unit_test(report_arrives_complete),
 		cmocka_unit_test(failed_report_has_an_error_text),
 		cmocka_unit_test(states_of_processes_are_added_to_the_report),
+		cmocka_unit_test(signal_does_not_end_the_connection),
+		cmocka_unit_test(signal_does_not_end_the_request),
+		cmocka_unit_test(signal_does_not_end_the_wait_for_processes),
 		cmocka_unit_test(report_arrives_with_few_descriptors),
 		cmocka_unit_test(queue_pairs_of_a_new_block_are_shown),
 		cmocka_unit_test(numbers_of_an_hca_count),
