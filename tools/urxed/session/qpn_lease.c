@@ -21,7 +21,7 @@ bool lease_is_quiet(const struct lease_table *t, uint32_t block, uid_t user, uin
 {
 	const struct lease_past *past = t->past ? &t->past[block] : NULL;
 
-	return past && past->user && past->user != 1ull + user &&
+	return past && past->user && past->user != 1ull + user && past->ended &&
 	       now < past->ended + LEASE_QUIET_NS;
 }
 

@@ -150,6 +150,18 @@ static void another_users_block_is_not_leased_soon(void **state)
 	}
 }
 
+/* Soon after boot, a lease that has not ended differs from one that has just ended. */
+static void block_is_not_quiet_before_its_lease_ends(void **state)
+{
+	struct lease_table *t = *state;
+	struct lease_past past[LEASE_BLOCKS] = {[7] = {.user = 2 + USER, .began = 1}};
+
+	t->past = past;
+	assert_false(lease_is_quiet(t, 7, USER, 2));
+	past[7].ended = 2;
+	assert_true(lease_is_quiet(t, 7, USER, 3));
+}
+
 /* When another user has had all free blocks, the oldest one is the safest one. */
 static void the_longest_quiet_block_is_leased_without_another(void **state)
 {
@@ -216,6 +228,7 @@ int main(void)
 		TEST(the_lower_half_is_leased_last_beside_an_hca),
 		TEST(the_lower_half_is_leased_before_another_users_quiet_blocks),
 		TEST(another_users_block_is_not_leased_soon),
+		TEST(block_is_not_quiet_before_its_lease_ends),
 		TEST(the_longest_quiet_block_is_leased_without_another),
 	};
 
