@@ -298,8 +298,9 @@ static void reap_workers(void)
 }
 
 /* Receives a job from the daemon and appends it to its user's queue, or handles FD_GUARD_CLOSED.
- * Returns false if the daemon has ended. */
-static bool receive_job(void)
+ * Returns 0; -EPIPE if the daemon has ended; or another negative errno value, after which the
+ * caller tries again later. */
+static int receive_job(void)
 {
 	struct job *job = &process.jobs[next_job()];
 	int got = unix_packet_recv_fds(HELPER_SOCKET, &job->request, sizeof(job->request),
@@ -309,13 +310,16 @@ static bool receive_job(void)
 		process.closed = process.arrived;
 	else if (got == sizeof(job->request) && job->socket >= 0)
 		append_job();
-	return got > 0;
+	if (!got || got == -ECONNRESET)
+		return -EPIPE;
+	return got < 0 ? got : 0;
 }
 
 void fd_guard_process(void)
 {
 	struct pollfd fds[2] = {{.fd = HELPER_SOCKET}, {.events = POLLIN}};
 	sigset_t set;
+	int rc = 0; /* a negative errno value: the last receive_job failed */
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
@@ -327,13 +331,15 @@ void fd_guard_process(void)
 		/*
 		 * While there is no room for jobs, the daemon keeps its sockets (fd_guard.c: kept).
 		 */
-		fds[0].events = has_room() ? POLLIN : 0;
-		/* Wakes after RETRY_MS to try again jobs for which fork(2) failed. */
-		if (poll(fds, 2, process.n_jobs ? RETRY_MS : -1) < 0 && errno != EINTR)
+		fds[0].events = has_room() && !rc ? POLLIN : 0;
+		/* Wakes after RETRY_MS to try again jobs for which fork(2) failed, or the socket
+		 * after a failure. */
+		if (poll(fds, 2, process.n_jobs || rc ? RETRY_MS : -1) < 0 && errno != EINTR)
 			return;
 		if (fds[1].revents)
 			reap_workers();
-		if (fds[0].revents && has_room() && !receive_job())
+		rc = fds[0].revents && has_room() ? receive_job() : 0;
+		if (rc == -EPIPE)
 			return;
 		start_workers();
 	}

@@ -6,11 +6,13 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -391,6 +393,43 @@ static void another_helper_is_started_beside_a_worker(void **state)
 	close(silent);
 }
 
+/* Number of calls of recvmsg(2) by other processes, that is by the helper, that still fail. The
+ * kernel may lack memory. */
+static atomic_int *helper_failures;
+static pid_t test_pid;
+
+ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags);
+
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
+{
+	if (getpid() == test_pid || !helper_failures || atomic_fetch_sub(helper_failures, 1) <= 0)
+		return __real_recvmsg(fd, message, flags);
+	errno = ENOMEM;
+	return -1;
+}
+
+static void helper_outlives_a_failure(void **state)
+{
+	pid_t helper = helper_pid();
+
+	(void)state;
+	/* The next helper inherits the counter. */
+	fd_guard_stop();
+	(void)waitpid(helper, NULL, 0);
+	test_pid = getpid();
+	helper_failures = mmap(NULL, sizeof(*helper_failures), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(helper_failures, MAP_FAILED);
+	assert_int_equal(fd_guard_start(), 0);
+	helper = helper_pid();
+	atomic_store(helper_failures, 2);
+	check_loaded_socket_is_closed();
+	assert_true(atomic_load(helper_failures) <= 0);
+	/* The helper still runs. */
+	assert_int_equal(waitpid(helper, NULL, WNOHANG), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +444,7 @@ int main(void)
 		cmocka_unit_test(silent_programs_delay_no_other_user),
 		cmocka_unit_test(another_helper_is_started),
 		cmocka_unit_test(another_helper_is_started_beside_a_worker),
+		cmocka_unit_test(helper_outlives_a_failure),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
