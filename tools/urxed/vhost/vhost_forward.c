@@ -76,9 +76,9 @@ static bool forward_to_daemon(struct vhost_forward *f, uint64_t now)
 
 /* --- To the machine */
 
-/* Returns whether a machine is connected. Shows that to urxed as the port's link state, and counts
- * connections. */
-static bool is_connected(struct vhost_forward *f)
+/* Shows urxed whether a machine is connected, as the port's link state, and counts connections.
+ * Returns whether a machine is connected. */
+static bool update_link(struct vhost_forward *f)
 {
 	const bool connected = netdev_is_up(f->machine);
 
@@ -89,7 +89,7 @@ static bool is_connected(struct vhost_forward *f)
 }
 
 /* Call it when the machine refuses frames. Returns whether it has refused them for STALL_NS. */
-static bool is_stalled(struct vhost_forward *f, uint64_t now)
+static bool note_refusal(struct vhost_forward *f, uint64_t now)
 {
 	if (!f->full_since)
 		f->full_since = now;
@@ -103,12 +103,12 @@ static bool forward_to_machine(struct vhost_forward *f, uint64_t now)
 
 	if (!n)
 		return false;
-	if (!is_connected(f)) {
+	if (!update_link(f)) {
 		f->no_peer += n;
 		sent = n;
 	} else {
 		sent = netdev_tx(f->machine, now, frames, n);
-		if (!sent && is_stalled(f, now)) {
+		if (!sent && note_refusal(f, now)) {
 			f->stalled += n;
 			sent = n;
 		}
@@ -127,7 +127,7 @@ static void update_counters(struct vhost_forward *f, uint64_t now)
 
 	if (now < f->counters_at)
 		return;
-	is_connected(f);
+	update_link(f);
 	netdev_counters(f->machine, counters);
 	counters[NETDEV_PEERS] += f->peers;
 	counters[NETDEV_TX_NO_PEER] += f->no_peer;

@@ -270,7 +270,7 @@ static void kill_hanging(struct vhost_process *p, uint64_t now, const char *why)
  * otherwise the port would serve no later machine. Returns when to check again, in ns; UINT64_MAX:
  * no frame waits, or the process is killed.
  */
-static uint64_t check_progress(struct vhost_process *p, uint64_t now)
+static uint64_t kill_if_stuck(struct vhost_process *p, uint64_t now)
 {
 	uint32_t waiting, taken = netdev_shm_progress(p->port, &waiting);
 
@@ -302,7 +302,7 @@ uint64_t vhost_process_tick(struct vhost_process *p, uint64_t now)
 			log_ratelimited(&p->budget, now, "%s: its process %d serves the port",
 					p->spec, (int)p->pid);
 		p->is_up = true;
-		return check_progress(p, now);
+		return kill_if_stuck(p, now);
 	}
 	return UINT64_MAX;
 }
@@ -388,18 +388,23 @@ int vhost_process_start(struct vhost_process *p, const char *spec, uint32_t mtu,
 	return rc;
 }
 
-void vhost_process_stop(struct vhost_process *p)
+/* Removes the socket of the process, which has ended, by netdev_vhost_parse. */
+static void remove_socket(const struct vhost_process *p)
 {
 	struct netdev_vhost_spec vhost;
 	char error[VHOST_PROCESS_ERROR];
 
+	(void)netdev_vhost_parse(p->text, &vhost, error, sizeof(error));
+}
+
+void vhost_process_stop(struct vhost_process *p)
+{
 	if (p->pid) {
 		kill_process(p);
 		reap_killed(p);
 		forget_process(p);
 	}
-	/* netdev_vhost_parse removes the socket of a process that has ended. */
-	netdev_vhost_parse(p->text, &vhost, error, sizeof(error));
+	remove_socket(p);
 }
 
 int vhost_process_watch(struct vhost_process *p, int epoll_fd, void *what,
