@@ -91,9 +91,9 @@ void switch_settle(const struct vswitch *sw, struct switch_port *from)
 		from->waited = 2 * SWITCH_STALL_NS;
 }
 
-/* Returns whether a frame of the process may wait for a receiver without room. If so, the wait
- * begins. */
-static bool may_wait(const struct vswitch *sw, struct switch_port *from)
+/* Begins a wait of a frame of the process for a receiver without room. Returns false if the frame
+ * may not wait. */
+static bool begin_wait(const struct vswitch *sw, struct switch_port *from)
 {
 	if (from->waited >= SWITCH_STALL_NS)
 		return false;
@@ -135,7 +135,7 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 	case -EMSGSIZE: return drop_frame(sw, to, f, SWITCH_DROP_TOO_LONG);
 	default: return drop_frame(sw, to, f, SWITCH_DROP_RX_DOWN);
 	}
-	if (sender && may_wait(sw, sender))
+	if (sender && begin_wait(sw, sender))
 		return retry_at(sw, sw->now + SWITCH_STALL_NS - sender->waited);
 	vnic_device_rx_give_up(to->dev, false);
 	return drop_frame(sw, to, f, sender ? SWITCH_DROP_RX_STALLED : SWITCH_DROP_RX_FULL);
@@ -168,14 +168,14 @@ static const uint8_t *source_mac(const struct vswitch *sw, const struct switch_p
 }
 
 /*
- * Whether a frame may wait for room in the queue. A VM's queue may be full only because one run of
- * the switch moved more frames than fit; the port takes them after the run, so the wait costs the
- * sender no budget.
+ * Begins a wait of a frame for room in the queue. Returns false if the frame may not wait. A VM's
+ * queue may be full only because one run of the switch moved more frames than fit; the port takes
+ * them after the run, so the wait costs the sender no budget.
  */
-static bool may_wait_for_room(const struct vswitch *sw, const struct switch_port *to,
-			      struct switch_port *sender)
+static bool begin_wait_for_room(const struct vswitch *sw, const struct switch_port *to,
+				struct switch_port *sender)
 {
-	return to->kind == SWITCH_UPLINK || !to->uplink->full_since || may_wait(sw, sender);
+	return to->kind == SWITCH_UPLINK || !to->uplink->full_since || begin_wait(sw, sender);
 }
 
 /*
@@ -207,7 +207,7 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 	if (is_too_long(f, u->mtu))
 		return drop_frame(sw, to, f, SWITCH_DROP_TOO_LONG);
 	room = uplink_reserve(u);
-	if (!room && sender && may_wait_for_room(sw, to, sender))
+	if (!room && sender && begin_wait_for_room(sw, to, sender))
 		return retry_at(sw, sw->now + SWITCH_RETRY_NS);
 	if (!room)
 		room = make_room(sw, to);
