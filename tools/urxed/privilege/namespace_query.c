@@ -103,7 +103,7 @@ static void lose_namespace_helper(void)
 
 /* Waits up to `ms` milliseconds for the answer to the last question. Returns whether the answer has
  * come. */
-static bool has_answer(int ms)
+static bool await_answer(int ms)
 {
 	struct pollfd pfd = {.fd = helper.socket, .events = POLLIN};
 
@@ -119,7 +119,7 @@ static bool has_answer(int ms)
 
 /* Called if the answer to the last question has not come in time, or cannot come because the helper
  * has ended. Returns the result of namespace_query. */
-static int answer_missing(void)
+static int handle_missing_answer(void)
 {
 	if (helper_lost)
 		return -EPERM;
@@ -137,7 +137,7 @@ static int ask_helper(pid_t a, pid_t b)
 {
 	const struct question q = {a, b, asked + 1};
 
-	if (now_ns() < ask_at || !has_answer(0))
+	if (now_ns() < ask_at || !await_answer(0))
 		return helper_lost ? -EPERM : -EBUSY;
 	if (send(helper.socket, &q, sizeof(q), MSG_NOSIGNAL) < 0) {
 		if (!has_peer_ended(errno))
@@ -146,8 +146,8 @@ static int ask_helper(pid_t a, pid_t b)
 		return -EPERM;
 	}
 	asked = q.number;
-	if (!has_answer(is_slow ? SLOW_ANSWER_MS : ANSWER_MS))
-		return answer_missing();
+	if (!await_answer(is_slow ? SLOW_ANSWER_MS : ANSWER_MS))
+		return handle_missing_answer();
 	return last.shared ? 0 : -EPERM;
 }
 
