@@ -629,17 +629,16 @@ static void release_inboxes(struct sessions *sessions, const struct session *dea
 		vnic_server_inbox_unlock(s->conn, process);
 }
 
-/* Whether sessions_reap has to free the session. Also closes a session whose NIC is broken; the
- * process learns that from the end of its connection. */
-static bool must_close(struct sessions *sessions, struct session *s)
+/* Closes the session if its NIC is broken. The process learns that from the end of its connection,
+ * when sessions_reap frees the session. */
+static void close_if_broken(struct sessions *sessions, struct session *s)
 {
 	if (s->gone || !s->port.dev || vnic_device_state(s->port.dev) != VNIC_DEVICE_BROKEN)
-		return s->gone;
+		return;
 	log_ratelimited(&sessions->log, sessions->now,
 			"process %d is disconnected: its NIC has a malformed descriptor",
 			vnic_server_pid(s->conn));
 	s->gone = true;
-	return true;
 }
 
 /*
@@ -652,7 +651,7 @@ static bool must_close(struct sessions *sessions, struct session *s)
  * units from *room. Returns true if none is left, after it has released the inboxes. Returns false
  * if the next call has to continue.
  */
-static bool is_reaped(struct sessions *sessions, struct session *s, uint32_t *room)
+static bool release_some(struct sessions *sessions, struct session *s, uint32_t *room)
 {
 	*room -= remote_qp_acl_remove_some(&sessions->sw->remotes, &s->port.remotes, *room);
 	*room -= qpn_table_remove_some(&sessions->sw->added, &s->port.added, *room);
@@ -670,12 +669,13 @@ bool sessions_reap(struct sessions *sessions)
 	bool any = false;
 
 	while (room && (s = *link)) {
-		if (!must_close(sessions, s)) {
+		close_if_broken(sessions, s);
+		if (!s->gone) {
 			link = &s->next;
 			continue;
 		}
 		any = true;
-		if (!is_reaped(sessions, s, &room))
+		if (!release_some(sessions, s, &room))
 			break;
 		*link = s->next;
 		destroy_session(sessions, s);
