@@ -607,8 +607,8 @@ static bool has_left(const struct neigh_entry *e, uint64_t now)
 	return e->state == NEIGH_INCOMPLETE || now < e->silent_until;
 }
 
-bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire, uint32_t unsettled,
-		       const uint8_t mac[ETHER_MAC_LEN])
+bool neigh_probe_station(struct neigh *n, uint64_t now, uint32_t wire, uint32_t unsettled,
+			 const uint8_t mac[ETHER_MAC_LEN])
 {
 	struct neigh_entry *e;
 	bool found = false;

@@ -163,14 +163,15 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
 		 const uint8_t mac[ETHER_MAC_LEN]);
 
 /*
- * Returns whether address resolution has found this MAC at an uplink of the bit mask `wire`. Probes
- * such neighbours, unless they have answered in the last second. If a neighbour leaves all probes
- * unanswered, calls from 0.3 s to 1.3 s later return false, even if the kernel still has the MAC;
- * after that, a neighbour that the kernel still has is probed anew. `unsettled`: bit mask of
- * uplinks whose silent neighbours keep the MAC, because the link is missing or new.
+ * Probes the neighbours that address resolution has found with this MAC at an uplink of the bit
+ * mask `wire`, unless they have answered in the last second. Returns whether there are any. If a
+ * neighbour leaves all probes unanswered, calls from 0.3 s to 1.3 s later return false, even if the
+ * kernel still has the MAC; after that, a neighbour that the kernel still has is probed anew.
+ * `unsettled`: bit mask of uplinks whose silent neighbours keep the MAC, because the link is
+ * missing or new.
  */
-bool neigh_has_station(struct neigh *n, uint64_t now, uint32_t wire, uint32_t unsettled,
-		       const uint8_t mac[ETHER_MAC_LEN]);
+bool neigh_probe_station(struct neigh *n, uint64_t now, uint32_t wire, uint32_t unsettled,
+			 const uint8_t mac[ETHER_MAC_LEN]);
 
 /* --- For route.c. */
 /*

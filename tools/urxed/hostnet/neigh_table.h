@@ -81,7 +81,7 @@ struct neigh_entry {
 	int claimed_port;
 	uint64_t quiet_until;  /* neigh.c ignores claims of others until then, ns */
 	uint64_t answered_at;  /* last answer of the station with `mac` itself, ns; 0 = none */
-	uint64_t silent_until; /* the station counts as gone until then, ns (neigh_has_station) */
+	uint64_t silent_until; /* the station counts as gone until then, ns (neigh_probe_station) */
 	struct host_address from; /* the host's address from which key.ip is on-link */
 	uint32_t tries;
 	uint64_t due;  /* ns; in INCOMPLETE and PROBING: the next try; in REACHABLE: end of life */

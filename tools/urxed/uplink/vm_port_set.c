@@ -236,7 +236,7 @@ static int confine(struct vm_port_set *all, uint32_t slot, uint64_t now,
 	if (!all->at[slot].confined)
 		return 0;
 	rc = mac_taken(all, mac, all->at[slot].user) ||
-			     neigh_has_station(sw->neigh, now, sw->wire_mask, unsettled, mac)
+			     neigh_probe_station(sw->neigh, now, sw->wire_mask, unsettled, mac)
 		     ? -EEXIST
 		     : fdb_pin_unknown(&sw->fdb, now, sw->wire_mask & ~unsettled, mac, slot);
 	return rc == -EEXIST ? -EADDRINUSE : rc;

@@ -756,7 +756,7 @@ static void kernel_entry_does_not_stand_for_its_station(void **state)
 	(void)state;
 	for (int left = 0; left <= 1; left++) {
 		neigh_kernel_answer(&w.neigh, e, peer_mac, false);
-		assert_true(neigh_has_station(&w.neigh, now, 1, 0, peer_mac));
+		assert_true(neigh_probe_station(&w.neigh, now, 1, 0, peer_mac));
 		expect_probe_of_peer();
 		neigh_kernel_answer(&w.neigh, e, peer_mac, false);
 		assert_int_equal(e->state, NEIGH_PROBING);
@@ -767,14 +767,14 @@ static void kernel_entry_does_not_stand_for_its_station(void **state)
 		neigh_kernel_answer(&w.neigh, e, peer_mac, false);
 		assert_int_equal(e->state, NEIGH_REACHABLE);
 		w.sent = 0;
-		assert_int_equal(neigh_has_station(&w.neigh, now, 1, 0, peer_mac), !left);
+		assert_int_equal(neigh_probe_station(&w.neigh, now, 1, 0, peer_mac), !left);
 		assert_int_equal(w.sent, 0);
 		now += NEIGH_QUIET_NS;
 	}
-	assert_true(neigh_has_station(&w.neigh, now, 1, 0, peer_mac));
+	assert_true(neigh_probe_station(&w.neigh, now, 1, 0, peer_mac));
 	/* The MAC of a peer behind a router is the router's, which has an entry of its own. */
 	e->from.valid = false;
-	assert_false(neigh_has_station(&w.neigh, now, 1, 0, peer_mac));
+	assert_false(neigh_probe_station(&w.neigh, now, 1, 0, peer_mac));
 }
 
 /* Fills entry 7: the kernel has resolved `to` from this host's address. Then its MAC changes. */

@@ -279,7 +279,7 @@ static void lost_neighbour_of_the_kernel_delays_no_probe(void **state)
 	neigh_fini(&resolution.neigh);
 }
 
-/* Begins with a neighbour that the kernel has, and that neigh_has_station probes. */
+/* Begins with a neighbour that the kernel has, and that neigh_probe_station probes. */
 static void begin_probed_resolution(void)
 {
 	struct neigh_waiter w;
@@ -287,7 +287,7 @@ static void begin_probed_resolution(void)
 	begin_resolution();
 	kernel.nud = NUD_REACHABLE;
 	assert_int_equal(resolve(&w), 0);
-	assert_true(neigh_has_station(&resolution.neigh, NEIGH_QUIET_NS, 1, 0, mac));
+	assert_true(neigh_probe_station(&resolution.neigh, NEIGH_QUIET_NS, 1, 0, mac));
 	assert_int_equal(resolution.probes, 1);
 }
 
@@ -298,7 +298,7 @@ static void leave_probes_unanswered(void)
 }
 
 /*
- * neigh_has_station probes a neighbour that the kernel still has. Programs get the kernel's MAC
+ * neigh_probe_station probes a neighbour that the kernel still has. Programs get the kernel's MAC
  * meanwhile, and the probes go on.
  */
 static void probed_neighbour_of_the_kernel_stays_reachable(void **state)
@@ -317,7 +317,7 @@ static void probed_neighbour_of_the_kernel_stays_reachable(void **state)
 	neigh_fini(&resolution.neigh);
 }
 
-/* The kernel learns another MAC of a neighbour that neigh_has_station probes. */
+/* The kernel learns another MAC of a neighbour that neigh_probe_station probes. */
 static void probed_neighbour_gets_the_kernels_new_mac(void **state)
 {
 	struct neigh_waiter w;
@@ -347,7 +347,7 @@ static void silent_neighbour_does_not_return_from_the_kernels_entry(void **state
 	leave_probes_unanswered();
 	route_neigh_changed(&resolution.route, NULL);
 	neigh_tick(&resolution.neigh, later);
-	assert_false(neigh_has_station(&resolution.neigh, later + NEIGH_QUIET_NS, 1, 0, mac));
+	assert_false(neigh_probe_station(&resolution.neigh, later + NEIGH_QUIET_NS, 1, 0, mac));
 	neigh_fini(&resolution.neigh);
 }
 
