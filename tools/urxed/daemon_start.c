@@ -272,7 +272,7 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
  */
 static int check_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
-	return lease_store_count_claimable(&d->lease_store)
+	return lease_store_prune_claims(&d->lease_store)
 		       ? 0
 		       : address_conflict_probe(&d->host, &d->uplinks, error);
 }

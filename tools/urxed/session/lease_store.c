@@ -316,7 +316,7 @@ bool lease_store_has_claimable(const struct lease_store *r, pid_t pid)
 	return false;
 }
 
-uint32_t lease_store_count_claimable(struct lease_store *r)
+uint32_t lease_store_prune_claims(struct lease_store *r)
 {
 	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++)
 		if (r->claimable[block] && !is_holder_alive(&r->entries[block]))

@@ -99,7 +99,7 @@ bool lease_store_has_claimable(const struct lease_store *r, pid_t pid);
  * lease_store_end_claims it always returns 0: some programs may still claim blocks, but new
  * processes no longer wait for that.
  */
-uint32_t lease_store_count_claimable(struct lease_store *r);
+uint32_t lease_store_prune_claims(struct lease_store *r);
 /* Whether a process is frozen (docs/checkpoint.md), so that it can claim its blocks only after its
  * thaw. */
 typedef bool lease_store_frozen_fn(void *ctx, pid_t pid);

@@ -41,7 +41,7 @@ void session_free_dead_lock(const struct sessions *sessions, struct session *s)
 {
 	uint32_t holder = vnic_server_inbox_holder(s->conn);
 
-	if (holder && !lease_store_count_claimable(sessions->lease_store) &&
+	if (holder && !lease_store_prune_claims(sessions->lease_store) &&
 	    !is_leased_process(sessions, holder) && !may_claim(sessions, holder) &&
 	    !lease_store_lives_without_claim(sessions->lease_store, holder))
 		vnic_server_inbox_unlock(s->conn, holder);
@@ -133,7 +133,7 @@ static int check_demand(const struct sessions *sessions, const struct session *s
 
 	/* Drops claims of ended processes: the saved process may have ended before it claimed the
 	 * block. */
-	lease_store_count_claimable(sessions->lease_store);
+	lease_store_prune_claims(sessions->lease_store);
 	rc = lease_check_demand(&sessions->sw->leases, qpn);
 	if (rc)
 		return rc;
@@ -328,8 +328,7 @@ int session_welcome(void *ctx, struct vnic_server_client *conn,
 	s->demands = hello->demands;
 	/* A demand does not wait for claims. If a survivor may claim the block, the daemon refuses
 	 * the demand at once. */
-	s->awaits_welcome =
-		!qpn && !s->demands && lease_store_count_claimable(sessions->lease_store);
+	s->awaits_welcome = !qpn && !s->demands && lease_store_prune_claims(sessions->lease_store);
 	if (s->awaits_welcome)
 		return -EINPROGRESS;
 	s->claims = qpn && !s->demands;
@@ -413,7 +412,7 @@ static uint64_t tick_welcomes(struct sessions *sessions, uint64_t now)
 	if (!any_awaits_welcome(sessions))
 		return (store->n_claimable && !store->ended) || sessions->n_late ? next
 										 : UINT64_MAX;
-	if (lease_store_count_claimable(sessions->lease_store))
+	if (lease_store_prune_claims(sessions->lease_store))
 		return again < next ? again : next;
 	for (struct session *s = sessions->list; s; s = s->next)
 		if (s->awaits_welcome && !s->gone)

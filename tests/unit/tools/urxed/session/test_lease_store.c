@@ -120,11 +120,11 @@ static void first_daemon_has_no_claims(void **state)
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 	assert_int_equal(stat(name, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 }
 
 static void a_survivor_claims_with_its_token(void **state)
@@ -136,15 +136,15 @@ static void a_survivor_claims_with_its_token(void **state)
 	b = lease_store_add(r, B, getpid(), USER, 0);
 	assert_int_not_equal(a, 0);
 	assert_int_not_equal(a, b);
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 2);
+	assert_int_equal(lease_store_prune_claims(r), 2);
 	/* A QPN has 24 bits. */
 	assert_int_equal(lease_store_claim(r, A | 1u << 24, a, getpid(), USER), -EPERM);
 	assert_int_equal(lease_store_claim(r, A, a, getpid(), USER), 0);
-	assert_int_equal(lease_store_count_claimable(r), 1);
+	assert_int_equal(lease_store_prune_claims(r), 1);
 	assert_int_equal(lease_store_claim(r, B, b, getpid(), USER), 0);
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 }
 
 static void one_token_claims_all_blocks_of_a_process(void **state)
@@ -235,19 +235,19 @@ static void ended_process_has_no_claim(void **state)
 	(void)state;
 	lease_store_add(r, A, pid, USER, 0);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 1);
+	assert_int_equal(lease_store_prune_claims(r), 1);
 	assert_int_equal(r->last, A / LEASE_QPNS);
 	end_process(pid);
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 	assert_int_equal(r->last, A / LEASE_QPNS);
 
 	pid = start_process();
 	lease_store_add(r, A, pid, USER, 0);
 	end_process(pid);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 	assert_int_equal(r->last, A / LEASE_QPNS);
 }
 
@@ -283,7 +283,7 @@ static void process_lives_after_its_first_thread_ended(void **state)
 	}
 	token = lease_store_add(r, A, pid, USER, 0);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 1);
+	assert_int_equal(lease_store_prune_claims(r), 1);
 	assert_int_equal(lease_store_claim(r, A, token, pid, USER), 0);
 	end_process(pid);
 }
@@ -298,7 +298,7 @@ static void zombie_counts_as_ended(void **state)
 	open_again();
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
@@ -318,11 +318,11 @@ static void process_that_proc_hides_lives(void **state)
 		token = lease_store_add(r, A, pid, USER, 0);
 		hides_processes = errors[i % 2];
 		open_again();
-		assert_int_equal(lease_store_count_claimable(r), 1);
+		assert_int_equal(lease_store_prune_claims(r), 1);
 		assert_int_equal(lease_store_claim(r, A, token, pid, USER), 0);
 		open_again();
 		end_process(pid);
-		assert_int_equal(lease_store_count_claimable(r), 0);
+		assert_int_equal(lease_store_prune_claims(r), 0);
 	}
 }
 
@@ -338,7 +338,7 @@ static void start_time_distinguishes_reused_pids(void **state)
 		lseek(r->fd, -(off_t)(sizeof(r->entries) + sizeof(r->addresses)), SEEK_END), -1);
 	assert_int_equal(write(r->fd, r->entries, sizeof(r->entries)), sizeof(r->entries));
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 }
 
 static void removed_and_unclaimed_blocks_are_free(void **state)
@@ -350,12 +350,12 @@ static void removed_and_unclaimed_blocks_are_free(void **state)
 	token = lease_store_add(r, B, getpid(), USER, 0);
 	lease_store_remove(r, A);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 1);
+	assert_int_equal(lease_store_prune_claims(r), 1);
 	lease_store_end_claims(r, 0, NULL, NULL);
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 	assert_int_equal(lease_store_claim(r, B, token, getpid(), USER), -EPERM);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 }
 
 /* The number of a process that did not claim belongs to the next process with the block. */
@@ -383,7 +383,7 @@ static void living_process_keeps_its_block_while_descriptors_lack(void **state)
 	(void)state;
 	open_again();
 	limit = descriptor_limit_reach();
-	assert_int_equal(lease_store_count_claimable(r), 1);
+	assert_int_equal(lease_store_prune_claims(r), 1);
 	assert_true(lease_store_is_alive(r, A));
 	descriptor_limit_restore(&limit);
 	assert_int_equal(lease_store_claim(r, A, token, getpid(), USER), 0);
@@ -399,9 +399,9 @@ static void block_leased_while_descriptors_lack_can_be_claimed(void **state)
 	lease_store_add(r, B, ends, USER, 0);
 	descriptor_limit_restore(&limit);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 2);
+	assert_int_equal(lease_store_prune_claims(r), 2);
 	end_process(ends);
-	assert_int_equal(lease_store_count_claimable(r), 1);
+	assert_int_equal(lease_store_prune_claims(r), 1);
 	assert_int_equal(lease_store_claim(r, A, token, getpid(), USER), 0);
 }
 
@@ -462,16 +462,16 @@ static void frozen_process_claims_late(void **state)
 	lease_store_add(r, B, getpid(), USER, 0);
 	lease_store_add(r, C, ends, USER, 0);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 3);
+	assert_int_equal(lease_store_prune_claims(r), 3);
 	lease_store_end_claims(r, 0, is_frozen, &frozen);
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 	assert_true(r->claimable[lease_block(A)]);
 	assert_false(r->claimable[lease_block(B)]);
 	assert_int_equal(lease_store_claim(r, A, token, frozen, USER), 0);
 	/* The next daemon waits for the process again. A frozen process that ends has no claim. */
 	end_process(ends);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 1);
+	assert_int_equal(lease_store_prune_claims(r), 1);
 	lease_store_end_claims(r, 0, is_frozen, &frozen);
 	end_process(frozen);
 	lease_store_end_claims(r, 0, is_frozen, &frozen);
@@ -487,7 +487,7 @@ static void file_stays_while_it_has_a_lease(void **state)
 	lease_store_remove(r, A);
 	assert_int_equal(access(name, F_OK), 0);
 	assert_int_equal(lease_store_open(r, dir), 0);
-	assert_int_equal(lease_store_count_claimable(r), 1);
+	assert_int_equal(lease_store_prune_claims(r), 1);
 	lease_store_remove(r, A);
 	lease_store_close(r, dir, false);
 	assert_int_equal(access(name, F_OK), -1);
@@ -504,17 +504,17 @@ static void damaged_file_counts_as_empty(void **state)
 	assert_int_equal(fstat(r->fd, &st), 0);
 	assert_int_equal(ftruncate(r->fd, st.st_size - 1), 0);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 	lease_store_add(r, A, getpid(), USER, 0);
 	assert_int_equal(pwrite(r->fd, "X", 1, 3), 1);
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 	memset(r->entries, 0xff, sizeof(r->entries));
 	assert_int_equal(pwrite(r->fd, r->entries, sizeof(r->entries),
 				st.st_size - (off_t)sizeof(r->entries)),
 			 sizeof(r->entries));
 	open_again();
-	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_int_equal(lease_store_prune_claims(r), 0);
 }
 
 /* Leases survive an upgrade from a daemon whose file does not tell who had a block last. */
@@ -543,7 +543,7 @@ static void a_file_of_format_4_is_read(void **state)
 		struct remote_qp_record record;
 
 		open_again();
-		assert_int_equal(lease_store_count_claimable(r), 2);
+		assert_int_equal(lease_store_prune_claims(r), 2);
 		assert_int_equal(r->past[lease_block(A)].user, 0);
 		assert_int_equal(lease_store_get_remote(r, 7, &record), 0);
 		assert_int_equal(lease_store_get_remote(r, 8, &record), -ENODATA);

@@ -637,7 +637,7 @@ static void remote_qps_of_a_frozen_program_that_ends_are_free(void **state)
 	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
 	serve(server_attach_thread, &newcomer);
 	store->entries[lease_block(w->leaver.who.qpn_first)].start++;
-	lease_store_count_claimable(store);
+	lease_store_prune_claims(store);
 	close(claim);
 	reap_all();
 	sessions_tick(&w->server.sessions, later);
