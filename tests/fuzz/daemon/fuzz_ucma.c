@@ -152,7 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		loop_pass(&l, NS);
 	}
 	require(!cm_conns(l.ucma.cma.cm));
-	require(!l.ucma.cma.ports.ephemeral.total && !l.ucma.cma.ports.fixed.total);
+	require(!l.ucma.cma.ports.ephemeral.total && !l.ucma.cma.ports.other.total);
 	loop_close(&l);
 	return 0;
 }

@@ -393,7 +393,7 @@ static inline void qp1_open(struct qp1_net *net)
 static inline void qp1_close_host(struct qp1_host *h)
 {
 	require(!cm_conns(h->cma.cm) && !h->neigh.waiting.total);
-	require(!h->cma.ports.ephemeral.total && !h->cma.ports.fixed.total);
+	require(!h->cma.ports.ephemeral.total && !h->cma.ports.other.total);
 	require(!h->gsi.n_hops && !h->gsi.received.n && !h->gsi.unresolved.n && !h->gsi.outgoing.n);
 	cma_close(&h->cma);
 	gsi_close(&h->gsi);

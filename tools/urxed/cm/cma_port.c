@@ -81,13 +81,13 @@ static bool is_ephemeral(uint16_t port)
 
 static struct user_counts *find_counts(struct cma_ports *p, uint16_t port)
 {
-	return is_ephemeral(port) ? &p->ephemeral : &p->fixed;
+	return is_ephemeral(port) ? &p->ephemeral : &p->other;
 }
 
 static int take_port(struct cma_ports *p, uid_t user, uint16_t port)
 {
 	return user_counts_take(find_counts(p, port), user,
-				is_ephemeral(port) ? CMA_PORTS_EPHEMERAL : CMA_PORTS_FIXED);
+				is_ephemeral(port) ? CMA_PORTS_EPHEMERAL : CMA_PORTS_OTHER);
 }
 
 static void insert_binding(struct cma_ports *p, struct cma_binding *u)
@@ -147,7 +147,7 @@ void cma_port_release(struct cma_ports *p, struct cma_binding *u)
 void cma_port_close(struct cma_ports *p)
 {
 	user_counts_free(&p->ephemeral);
-	user_counts_free(&p->fixed);
+	user_counts_free(&p->other);
 }
 
 bool cma_port_has_listener(const struct cma_ports *p, uint16_t ps, uint16_t port)

@@ -23,7 +23,7 @@
  * for every user.
  */
 #define CMA_PORTS_EPHEMERAL (CMA_PORT_LAST - CMA_PORT_FIRST + 1)
-#define CMA_PORTS_FIXED     (65536 - CMA_PORTS_EPHEMERAL)
+#define CMA_PORTS_OTHER     (65536 - CMA_PORTS_EPHEMERAL)
 
 struct cma_binding {
 	LIST_ENTRY(cma_binding) link;
@@ -50,7 +50,7 @@ LIST_HEAD(cma_bindings, cma_binding);
 struct cma_ports {
 	struct cma_bindings bindings[CMA_PORT_BUCKETS]; /* by port modulo CMA_PORT_BUCKETS */
 	uint32_t tried; /* ephemeral ports tried so far; the next search goes on behind them */
-	struct user_counts ephemeral, fixed; /* number of bindings of each user, by kind of port */
+	struct user_counts ephemeral, other; /* number of bindings of each user, by kind of port */
 };
 
 /*

@@ -595,11 +595,11 @@ static void ids_of_both_families_keep_their_port(void **state)
 static void expect_refusal(const struct records *r, int error)
 {
 	struct loop_program p = loop_start(&loop);
-	uint32_t ports = loop.ucma.cma.ports.fixed.total, conns = cm_conns(loop.ucma.cma.cm);
+	uint32_t ports = loop.ucma.cma.ports.other.total, conns = cm_conns(loop.ucma.cma.cm);
 
 	assert_int_equal(restore(&p, r), error);
 	loop_end(&loop, &p);
-	assert_int_equal(loop.ucma.cma.ports.fixed.total, ports);
+	assert_int_equal(loop.ucma.cma.ports.other.total, ports);
 	assert_int_equal(cm_conns(loop.ucma.cma.cm), conns);
 	assert_int_equal(loop.n, 0);
 }

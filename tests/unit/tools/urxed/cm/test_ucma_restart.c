@@ -294,7 +294,7 @@ static void a_lost_claim_may_be_given_up_while_it_waits(void **state)
 	close(b.fd);
 	ucma_input(&loop.ucma, loop.now);
 	loop_pass(&loop, SECOND);
-	assert_int_equal(loop.ucma.cma.ports.fixed.total, 1);
+	assert_int_equal(loop.ucma.cma.ports.other.total, 1);
 	claim_after_the_leases();
 }
 
@@ -324,7 +324,7 @@ static void ids_end_with_a_confirmed_claim(void **state)
 	restart();
 	create(&b, RDMA_PS_TCP, 0xb);
 	assert_int_equal(claim(&b), -EPERM);
-	assert_int_equal(loop.ucma.cma.ports.fixed.total, 0);
+	assert_int_equal(loop.ucma.cma.ports.other.total, 0);
 	b.token = 0;
 	assert_int_equal(claim(&b), 0);
 }
@@ -425,7 +425,7 @@ static void late_claim_waits_for_the_qpn_leases(void **state)
 	loop_pass(&loop, UCMA_DEPARTED_NS);
 	assert_true(ucma_has_frozen_file(&loop.ucma, getpid()));
 	assert_int_equal(recv(b.fd, &byte, 1, MSG_DONTWAIT), -1);
-	assert_int_equal(loop.ucma.cma.ports.fixed.total, 1);
+	assert_int_equal(loop.ucma.cma.ports.other.total, 1);
 	close(b.fd);
 	ucma_input(&loop.ucma, loop.now);
 	loop_pass(&loop, SECOND);
@@ -440,7 +440,7 @@ static void frozen_program_without_a_claim_is_forgotten(void **state)
 	(void)state;
 	restart_with_frozen_b();
 	loop_pass(&loop, UCMA_DEPARTED_NS);
-	assert_int_equal(loop.ucma.cma.ports.fixed.total, 0);
+	assert_int_equal(loop.ucma.cma.ports.other.total, 0);
 	assert_false(ucma_has_frozen_file(&loop.ucma, getpid()));
 	assert_int_equal(claim(&b), -EPERM);
 }
@@ -535,7 +535,7 @@ static void damaged_record_is_dropped_alone(void **state)
 	loop.n = 0;
 	loop_begin(&loop);
 	loop_pass(&loop, CLAIM);
-	assert_int_equal(loop.ucma.cma.ports.fixed.total, 0);
+	assert_int_equal(loop.ucma.cma.ports.other.total, 0);
 	a.token = b.token = 0;
 	assert_int_equal(claim(&a), 0);
 	assert_int_equal(claim(&b), 0);
