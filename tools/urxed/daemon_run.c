@@ -126,7 +126,7 @@ static void follow_hca(struct daemon *d, uint64_t now)
 	if (!scan_hcas(d, now))
 		return;
 	before = d->host;
-	if (d->hca.polled)
+	if (d->hca.polls)
 		daemon_link_ibdevs(d);
 	hca_monitor_fill(&d->hca, &d->host.hca);
 	hca_monitor_fill_table(&d->hca, &d->host.hca_table);

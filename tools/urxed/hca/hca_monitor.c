@@ -49,7 +49,7 @@ static const char *first_device(const struct hca_monitor *h)
 	return p ? p->device : NULL;
 }
 
-/* Scans sysfs, and sets h->polled. The monitor also polls while the device that --hca names is
+/* Scans sysfs, and sets h->polls. The monitor also polls while the device that --hca names is
  * missing, because it may be the device of another urxed whose tree does not exist yet. */
 static void scan(struct hca_monitor *h)
 {
@@ -61,9 +61,9 @@ static void scan(struct hca_monitor *h)
 	if (device)
 		strcpy(first, device);
 	hca_scan(h->wish.sys, device ? first : NULL, &h->list);
-	h->polled = h->list.n && c->mode != HCA_OFF && !is_kernel_tree(h->wish.sys);
+	h->polls = h->list.n && c->mode != HCA_OFF && !is_kernel_tree(h->wish.sys);
 	if (c->mode == HCA_NAMED)
-		h->polled |= !hca_find_port(&h->list, c->device, c->port);
+		h->polls |= !hca_find_port(&h->list, c->device, c->port);
 }
 
 void hca_monitor_open(struct hca_monitor *h, const struct hca_choice *choice, const char *sys,
@@ -170,7 +170,7 @@ void hca_monitor_fill_table(const struct hca_monitor *h, struct hca_table *out)
 	memcpy(out->pkeys, p->pkeys, sizeof(out->pkeys));
 	out->mtu = p->mtu;
 	out->n_gids = p->n_gids;
-	out->cut_off = p->n_gids == HCA_GIDS;
+	out->may_lack_gids = p->n_gids == HCA_GIDS;
 	for (uint32_t i = 0; i < p->n_gids; i++) {
 		const struct hca_gid *gid = &p->gids[i];
 
@@ -221,13 +221,13 @@ static void log_changes(const struct hca_monitor *h, const struct hca_monitor *b
 }
 
 /* Compares also the inode, because a new device may have an old one's name. In another urxed's tree
- * (`polled`) the inode says nothing. */
-static bool is_same_device(const struct hca_port *a, const struct hca_port *b, bool polled)
+ * (`polls`) the inode says nothing. */
+static bool is_same_device(const struct hca_port *a, const struct hca_port *b, bool polls)
 {
 	if (!a || !b)
 		return a == b;
 	return !strcmp(a->device, b->device) && a->number == b->number &&
-	       (polled || a->inode == b->inode);
+	       (polls || a->inode == b->inode);
 }
 
 static void select_port(struct hca_monitor *h, const struct hca_monitor *before)
@@ -243,10 +243,10 @@ static bool misses_uplink(const struct hca_monitor *h, const struct hca_monitor 
 {
 	const struct hca_port *p, *was = hca_monitor_chosen(before);
 
-	if (!was || is_same_device(hca_monitor_chosen(h), was, h->polled))
+	if (!was || is_same_device(hca_monitor_chosen(h), was, h->polls))
 		return false;
 	p = hca_find_port(&h->list, was->device, was->number);
-	return p && is_same_device(p, was, h->polled) && p->n_gids &&
+	return p && is_same_device(p, was, h->polls) && p->n_gids &&
 	       h->verdicts[p - h->list.ports].uplink < 0;
 }
 
@@ -254,7 +254,7 @@ static void report_choice(struct hca_monitor *h, const struct hca_monitor *befor
 {
 	const struct hca_port *now = hca_monitor_chosen(h), *was = hca_monitor_chosen(before);
 
-	if (!is_same_device(now, was, h->polled))
+	if (!is_same_device(now, was, h->polls))
 		h->generation++;
 	else if (now && now->state != was->state)
 		log_line("HCA %s port %u is %s", now->device, now->number,
@@ -296,7 +296,7 @@ void hca_monitor_watch(struct hca_monitor *h, int epoll_fd, uint64_t now)
 {
 	h->epoll_fd = epoll_fd;
 	open_netlink(h);
-	if (h->polled)
+	if (h->polls)
 		h->scan_at = now + HCA_POLL_NS;
 }
 
@@ -311,7 +311,7 @@ void hca_monitor_report(struct hca_monitor *h, uint64_t now)
 
 static void plan_next_scan(struct hca_monitor *h, uint64_t now)
 {
-	if (h->polled) {
+	if (h->polls) {
 		h->settling = true;
 		h->scan_at = now + HCA_POLL_NS;
 	} else {

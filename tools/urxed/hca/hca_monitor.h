@@ -38,7 +38,9 @@ struct hca_monitor {
 	int chosen;                             /* index in list; -1 = no HCA */
 	uint32_t generation;                    /* incremented when another port, or none, serves */
 	bool started;
-	bool polled;            /* no uevents report changes: scans every HCA_POLL_NS */
+	/* Scans every HCA_POLL_NS, because no uevents report changes of another urxed's tree, or
+	 * because the device that --hca names is missing. */
+	bool polls;
 	int epoll_fd;           /* watches the netlink socket, with this structure as data */
 	struct netlink netlink; /* opened when the first RDMA device exists, then kept */
 	uint64_t scan_at;       /* ns; UINT64_MAX = no scan is due */

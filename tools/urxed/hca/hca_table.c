@@ -80,7 +80,7 @@ void hca_table_print(const struct host *h, char text[HCA_TABLE_TEXT])
 	add_text(text, " %u ", h->hca.port);
 	add_hex(text, guid, sizeof(guid));
 	add_text(text, " %s\n", h->hca.name);
-	if (t->cut_off || t->mtu > host_path_mtu(h) || !has_all_pkeys(h))
+	if (t->may_lack_gids || t->mtu > host_path_mtu(h) || !has_all_pkeys(h))
 		add_text(text, "closed\n");
 	for (uint32_t i = 0; i < VNIC_ATTACH_PKEYS; i++)
 		if (t->pkeys[i])

@@ -82,7 +82,7 @@ struct hca_table_gid {
 struct hca_table {
 	uint8_t guid[8];                   /* the node GUID; all zero = no HCA, or unknown */
 	uint16_t mtu;                      /* the port's path MTU in bytes; 0 = unknown */
-	bool cut_off;                      /* the port has VNIC_HCA_GIDS GIDs or more */
+	bool may_lack_gids;                /* `gids` is full, so the port may have more */
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* the first entries of the P_Key table; 0 = empty */
 	uint32_t n_gids;
 	struct hca_table_gid gids[VNIC_HCA_GIDS];
