@@ -238,14 +238,14 @@ static void end_round(struct bond *b, uint64_t now)
 		b->urgent |= is_failing(&b->members[i]);
 	}
 	b->round_at = 0;
-	b->dark = answered ? 0 : b->dark + 1;
+	b->unanswered_rounds = answered ? 0 : b->unanswered_rounds + 1;
 }
 
 /* Returns the interval of probes after rounds in which no member got an answer: it doubles with
  * each such round, up to BOND_IDLE_NS. */
-static uint64_t dark_interval(const struct bond *b)
+static uint64_t unanswered_interval(const struct bond *b)
 {
-	const uint64_t ns = BOND_ROUND_NS << (b->dark < 6 ? b->dark : 6);
+	const uint64_t ns = BOND_ROUND_NS << (b->unanswered_rounds < 6 ? b->unanswered_rounds : 6);
 
 	return ns < BOND_IDLE_NS ? ns : BOND_IDLE_NS;
 }
@@ -255,8 +255,8 @@ static uint64_t probe_interval(const struct bond *b, uint64_t now, uint32_t i)
 	const enum bond_state state = b->members[i].health.state;
 	const bool busy = now - b->busy_at < BOND_BUSY_NS;
 
-	if (b->dark)
-		return busy ? dark_interval(b) : BOND_IDLE_NS;
+	if (b->unanswered_rounds)
+		return busy ? unanswered_interval(b) : BOND_IDLE_NS;
 	if (state != BOND_HEALTHY)
 		return BOND_RETURN_NS;
 	return busy && contains(b->carriers, b->n_carriers, i) ? BOND_FRESH_NS : BOND_IDLE_NS;

@@ -87,7 +87,7 @@ struct bond {
 	uint64_t busy_at;                /* time of the last RoCE frame, ns */
 	uint64_t round_at;               /* start of the current round of probes, ns; 0 = none */
 	bool urgent;                     /* the next round has to begin at once */
-	uint32_t dark;                   /* successive rounds in which no member got an answer */
+	uint32_t unanswered_rounds;      /* successive rounds in which no member got an answer */
 	uint64_t announced_at;           /* time of the last announcements, ns */
 	uint32_t announcements;          /* number of announcements that are still due */
 };
