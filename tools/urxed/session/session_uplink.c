@@ -181,7 +181,7 @@ static void forget_sockets(struct sessions *sessions)
 	for (struct session *s = sessions->list; s; s = s->next) {
 		await_close(sessions, &s->port);
 		if (s->has_uplink_socket)
-			sessions->direct_uplink->ended++;
+			sessions->direct_uplink->revocations++;
 		s->has_uplink_socket = false;
 	}
 	store_direct_blocks(sessions, NULL, false);
@@ -400,7 +400,7 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 	rc = check_request(sessions, s);
 	s->uplink_asked = true;
 	if (rc == -ENODEV && sessions->direct_uplink)
-		sessions->direct_uplink->ended++;
+		sessions->direct_uplink->revocations++;
 	if (rc)
 		return refuse_new_sockets(sessions, s, rc);
 	n = direct_uplink_create(sessions->direct_uplink, &ring, fds);

@@ -83,7 +83,8 @@ static uint8_t find_carriers(const struct direct_uplink *direct)
 static uint32_t count_changes(const struct direct_uplink *direct)
 {
 	const struct uplink_set *set = direct->uplinks;
-	uint32_t count = direct->ended + (has_active_backup(direct) ? direct->bond->moves : 0);
+	uint32_t count =
+		direct->revocations + (has_active_backup(direct) ? direct->bond->moves : 0);
 
 	for (uint32_t i = 0; i < set->n; i++)
 		count += set->at[i].generation;

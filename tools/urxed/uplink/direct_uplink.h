@@ -39,7 +39,7 @@ struct direct_uplink {
 	 * direct_uplink_generation is 0. So the next generation differs from the one that these
 	 * processes know, and they ask for sockets again.
 	 */
-	uint32_t ended;
+	uint32_t revocations;
 };
 
 /*
