@@ -156,7 +156,7 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 		      uint32_t qpn)
 {
 	uint32_t block = lease_block(qpn);
-	uint64_t *word = &from->introduced[block / 64], bit = UINT64_C(1) << block % 64;
+	uint64_t *word = &from->introduction_settled[block / 64], bit = UINT64_C(1) << block % 64;
 	int rc;
 
 	if (!sw->introduce || from->kind != SWITCH_PROCESS || *word & bit ||
@@ -183,7 +183,7 @@ static void forget_introductions(struct vswitch *sw, uint32_t block)
 	struct switch_port *port;
 
 	for (port = sw->ports; port; port = port->next)
-		port->introduced[block / 64] &= ~(UINT64_C(1) << block % 64);
+		port->introduction_settled[block / 64] &= ~(UINT64_C(1) << block % 64);
 }
 
 void switch_leave(struct vswitch *sw, struct switch_port *port)

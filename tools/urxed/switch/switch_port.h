@@ -128,7 +128,7 @@ struct switch_port {
 	 * owner, so that it can send to the owner's inbox, past the switch (switch_introduce_fn);
 	 * or the daemon will never do so.
 	 */
-	uint64_t introduced[LEASE_BLOCKS / 64];
+	uint64_t introduction_settled[LEASE_BLOCKS / 64];
 	uint64_t introduce_at; /* no introduction of this process before this time, ns */
 	/* Bit mask of uplinks: the process has packet sockets of its own on them (direct_uplink.h).
 	 */
