@@ -849,7 +849,7 @@ static void run_input(const uint8_t *data, size_t size)
 
 	for (int i = 0; s.left && i < STEPS; i++)
 		step(&s);
-	require(!users[0].session->gone && !users[1].session->gone);
+	require(!users[0].session->closed && !users[1].session->closed);
 }
 
 /* --- The end of the world */

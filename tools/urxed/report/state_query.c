@@ -24,7 +24,7 @@ static struct session *open_sockets(struct batch *b, struct session *s)
 	b->packet = (struct control_processes){.version = CONTROL_VERSION};
 	for (; s && b->packet.n < UNIX_PACKET_FDS_MAX; s = s->next) {
 		s->asked = false;
-		if (s->gone || !s->port.dev)
+		if (s->closed || !s->port.dev)
 			continue;
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
 			/* The next batch can try again, because the daemon closes the descriptors

@@ -96,7 +96,7 @@ static void remove_lease_entry(struct lease_store *r, uint32_t block)
 	end_claim(r, block);
 	if (!r->entries[block].token)
 		return;
-	r->past[block].ended = now_ns();
+	r->past[block].ended_at = now_ns();
 	write_past(r, block);
 	r->entries[block] = (struct lease_store_entry){0};
 	write_lease_entry(r, block);
@@ -111,7 +111,7 @@ static void keep_survivors(struct lease_store *r)
 		/* Blocks from a file of format 4 have no times, so among them the one with the
 		 * highest number counts as the last leased one. */
 		if ((e->token || r->past[block].user) &&
-		    r->past[block].began >= r->past[r->last].began)
+		    r->past[block].began_at >= r->past[r->last].began_at)
 			r->last = block;
 		if (e->token && is_holder_alive(e)) {
 			r->claimable[block] = true;
@@ -206,7 +206,7 @@ static bool matters(const struct lease_store *r, uint32_t block, bool keep_ended
 	const struct lease_past *past = &r->past[block];
 
 	return r->entries[block].token ||
-	       (keep_ended && past->user && now_ns() < past->ended + LEASE_QUIET_NS);
+	       (keep_ended && past->user && now_ns() < past->ended_at + LEASE_QUIET_NS);
 }
 
 static bool is_needed(const struct lease_store *r, bool keep_ended)
@@ -246,7 +246,7 @@ uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uid_t u
 {
 	uint32_t block = lease_block(qpn);
 
-	r->past[block] = (struct lease_past){.user = 1ull + user, .began = now_ns()};
+	r->past[block] = (struct lease_past){.user = 1ull + user, .began_at = now_ns()};
 	write_past(r, block);
 	r->unclaimed[block] = (struct lease_store_entry){0};
 	r->entries[block] = (struct lease_store_entry){.token = token ? token : make_token(),
@@ -321,7 +321,7 @@ uint32_t lease_store_prune_claims(struct lease_store *r)
 	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++)
 		if (r->claimable[block] && !is_holder_alive(&r->entries[block]))
 			remove_lease_entry(r, block);
-	return r->ended ? 0 : r->n_claimable;
+	return r->claims_ended ? 0 : r->n_claimable;
 }
 
 static bool may_still_claim(const struct lease_store *r, uint32_t block, uint64_t now,
@@ -336,7 +336,7 @@ static bool may_still_claim(const struct lease_store *r, uint32_t block, uint64_
 void lease_store_end_claims(struct lease_store *r, uint64_t now, lease_store_frozen_fn *is_frozen,
 			    void *ctx)
 {
-	r->ended = true;
+	r->claims_ended = true;
 	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++) {
 		if (r->claimable[block] && !may_still_claim(r, block, now, is_frozen, ctx)) {
 			r->unclaimed[block] = r->entries[block];

@@ -46,7 +46,7 @@ struct lease_store {
 	uint32_t n_claimable; /* number of blocks that surviving processes may still claim */
 	/* True after lease_store_end_claims: from then on only frozen programs, and those that have
 	 * lost their connection to this daemon, may claim blocks. */
-	bool ended;
+	bool claims_ended;
 	uint32_t last; /* the block that an earlier daemon has leased most recently */
 	bool claimable[LEASE_BLOCKS];
 	uint64_t claim_until[LEASE_BLOCKS]; /* end of claims to lost blocks, ns; 0 = not lost */

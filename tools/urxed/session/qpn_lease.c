@@ -21,8 +21,8 @@ bool lease_is_quiet(const struct lease_table *t, uint32_t block, uid_t user, uin
 {
 	const struct lease_past *past = t->past ? &t->past[block] : NULL;
 
-	return past && past->user && past->user != 1ull + user && past->ended &&
-	       now < past->ended + LEASE_QUIET_NS;
+	return past && past->user && past->user != 1ull + user && past->ended_at &&
+	       now < past->ended_at + LEASE_QUIET_NS;
 }
 
 /*
@@ -44,7 +44,7 @@ static uint32_t find_block(const struct lease_table *t, uid_t user, uint64_t now
 			if (!t->avoids_hca || block >= LEASE_BLOCKS / 2)
 				return block;
 			low = low ? low : block;
-		} else if (!oldest || t->past[block].ended < t->past[oldest].ended) {
+		} else if (!oldest || t->past[block].ended_at < t->past[oldest].ended_at) {
 			oldest = block;
 		}
 	}

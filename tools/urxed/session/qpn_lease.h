@@ -32,8 +32,8 @@
 /* The last lease of a block; times are of CLOCK_MONOTONIC in ns. */
 struct lease_past {
 	uint64_t user; /* 1 + the UID of the process; 0 = no process has had the block */
-	uint64_t began;
-	uint64_t ended; /* 0 = the lease has not ended */
+	uint64_t began_at;
+	uint64_t ended_at; /* 0 = the lease has not ended */
 };
 
 struct lease_table {

@@ -39,14 +39,14 @@ static void resolve_address(void *ctx, struct vnic_server_client *conn,
 	int rc;
 
 	if (s->resolving) {
-		s->gone = true; /* an error: a process may resolve one address at a time */
+		s->closed = true; /* an error: a process may resolve one address at a time */
 		return;
 	}
 	rc = neigh_resolve(sessions->neigh, sessions->now, vnic_server_uid(conn), r->sgid_index,
 			   r->dgid, &s->waiter, &hop);
 	s->resolving = rc == -EINPROGRESS;
 	if (!s->resolving && vnic_server_resolved(conn, rc, &hop)) {
-		s->gone = true;
+		s->closed = true;
 		s->lost = session_is_lost(sessions, s, -EPIPE);
 	}
 }
@@ -111,7 +111,7 @@ static void send_port(struct sessions *sessions, struct session *s)
 	 * already (EEXIST). */
 	if (rc == -EAGAIN && epoll_ctl(sessions->epoll_fd, EPOLL_CTL_ADD, fd, &ev) &&
 	    errno != EEXIST)
-		s->gone = true;
+		s->closed = true;
 }
 
 void sessions_send_port(struct sessions *sessions)
@@ -119,7 +119,7 @@ void sessions_send_port(struct sessions *sessions)
 	struct session *s;
 
 	for (s = sessions->list; s; s = s->next)
-		if (!s->gone)
+		if (!s->closed)
 			send_port(sessions, s);
 }
 
@@ -130,7 +130,7 @@ uint64_t sessions_resend_port(struct sessions *sessions)
 	if (sessions->now >= sessions->resend_at) {
 		sessions->resend_at = 0;
 		for (struct session *s = sessions->list; s; s = s->next)
-			if (s->port_unsent && !s->gone)
+			if (s->port_unsent && !s->closed)
 				send_port(sessions, s);
 	}
 	return sessions->resend_at ? sessions->resend_at : UINT64_MAX;
@@ -519,7 +519,7 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 {
 	int rc;
 
-	if (s->gone)
+	if (s->closed)
 		return;
 	sessions->now = now;
 	if (s->port_unsent)
@@ -542,7 +542,7 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 		return;
 	}
 	switch_send_last(sessions->sw, now, &s->port);
-	s->gone = true;
+	s->closed = true;
 	s->lost = session_is_lost(sessions, s, rc);
 	if (rc != -ECONNRESET && rc != -EPIPE)
 		log_ratelimited(&sessions->log, sessions->now, "process %d is disconnected: %s",
@@ -558,7 +558,7 @@ uint64_t sessions_tick_ends(struct sessions *sessions, uint64_t now)
 	for (struct session *s = sessions->list; s; s = s->next) {
 		if (s->unwatched)
 			session_event(sessions, now, s);
-		if (s->unwatched && !s->gone && s->ends_at + SESSION_END_NS < next)
+		if (s->unwatched && !s->closed && s->ends_at + SESSION_END_NS < next)
 			next = s->ends_at + SESSION_END_NS;
 	}
 	return next;
@@ -633,12 +633,12 @@ static void release_inboxes(struct sessions *sessions, const struct session *dea
  * when sessions_reap frees the session. */
 static void close_if_broken(struct sessions *sessions, struct session *s)
 {
-	if (s->gone || !s->port.dev || vnic_device_state(s->port.dev) != VNIC_DEVICE_BROKEN)
+	if (s->closed || !s->port.dev || vnic_device_state(s->port.dev) != VNIC_DEVICE_BROKEN)
 		return;
 	log_ratelimited(&sessions->log, sessions->now,
 			"process %d is disconnected: its NIC has a malformed descriptor",
 			vnic_server_pid(s->conn));
-	s->gone = true;
+	s->closed = true;
 }
 
 /*
@@ -670,7 +670,7 @@ bool sessions_reap(struct sessions *sessions)
 
 	while (room && (s = *link)) {
 		close_if_broken(sessions, s);
-		if (!s->gone) {
+		if (!s->closed) {
 			link = &s->next;
 			continue;
 		}

@@ -47,8 +47,8 @@ struct session {
 				 earlier daemon; 0 = none */
 	/* The session is closed. sessions_reap frees it later, because the present batch of epoll
 	 * events may refer to it. */
-	bool gone;
-	/* Valid if `gone`: the process lives, and may claim its blocks again. */
+	bool closed;
+	/* Valid if `closed`: the process lives, and may claim its blocks again. */
 	bool lost;
 };
 

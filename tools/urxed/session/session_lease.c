@@ -307,13 +307,13 @@ static int end_earlier_connection(struct sessions *sessions, const struct sessio
 
 	if (!earlier)
 		return 0;
-	if (!earlier->gone) {
+	if (!earlier->closed) {
 		if (!session_forward_frames(sessions, now, earlier) ||
 		    !session_may_end(sessions, now, earlier))
 			return -EBUSY;
 		switch_send_last(sessions->sw, now, &earlier->port);
 	}
-	earlier->gone = earlier->lost = true;
+	earlier->closed = earlier->lost = true;
 	return -EBUSY;
 }
 
@@ -351,7 +351,7 @@ static void welcome_late(struct sessions *sessions, struct session *s)
 	if (!rc)
 		fill_welcome(sessions, s, qpn, &w);
 	if (vnic_server_welcome(s->conn, rc, &w))
-		s->gone = true;
+		s->closed = true;
 }
 
 /* Ends claims (lease_store_end_claims), and drops what the daemon has kept for processes that can
@@ -392,7 +392,7 @@ static bool any_awaits_welcome(const struct sessions *sessions)
 {
 	const struct session *s = sessions->list;
 
-	while (s && (!s->awaits_welcome || s->gone))
+	while (s && (!s->awaits_welcome || s->closed))
 		s = s->next;
 	return s;
 }
@@ -410,12 +410,13 @@ static uint64_t tick_welcomes(struct sessions *sessions, uint64_t now)
 	/* Checks all claimants in /proc only while a process waits for its welcome, because that is
 	 * slow. */
 	if (!any_awaits_welcome(sessions))
-		return (store->n_claimable && !store->ended) || sessions->n_late ? next
-										 : UINT64_MAX;
+		return (store->n_claimable && !store->claims_ended) || sessions->n_late
+			       ? next
+			       : UINT64_MAX;
 	if (lease_store_prune_claims(sessions->lease_store))
 		return again < next ? again : next;
 	for (struct session *s = sessions->list; s; s = s->next)
-		if (s->awaits_welcome && !s->gone)
+		if (s->awaits_welcome && !s->closed)
 			welcome_late(sessions, s);
 	return sessions->n_late ? next : UINT64_MAX;
 }

@@ -133,7 +133,7 @@ static void record_session(struct capture_tap *c, struct session *s)
 {
 	int ring;
 
-	if (s->gone || !s->port.dev || !matches_port(&s->port, c->port))
+	if (s->closed || !s->port.dev || !matches_port(&s->port, c->port))
 		return;
 	ring = vnic_record_create();
 	if (ring < 0 || !send_ring(c, s, ring))
@@ -171,7 +171,7 @@ static void end_recordings(struct capture_taps *all)
 	all->recording_tap = NULL;
 	all->sessions->attached = NULL;
 	for (s = all->sessions->list; s; s = s->next)
-		if (!s->gone && s->port.dev)
+		if (!s->closed && s->port.dev)
 			vnic_server_record(s->conn, -1);
 }
 

@@ -292,7 +292,7 @@ static void device_as_hca_lets_programs_name_numbers_that_no_process_may_have(vo
 	claimable[7] = true;
 	assert_false(may_name_qpn(qpn));
 	claimable[7] = false;
-	past[7] = (struct lease_past){.user = 1 + 1001, .began = 1, .ended = 2};
+	past[7] = (struct lease_past){.user = 1 + 1001, .began_at = 1, .ended_at = 2};
 	assert_false(may_name_qpn(qpn));
 	past[7].user = 1 + 1000;
 	assert_true(may_name_qpn(qpn));

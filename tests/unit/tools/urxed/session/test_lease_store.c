@@ -417,8 +417,8 @@ static void the_rotation_goes_on_in_the_next_daemon(void **state)
 	open_again();
 	assert_int_equal(r->last, lease_block(B));
 	assert_int_equal(r->past[lease_block(B)].user, 1 + USER);
-	assert_int_not_equal(r->past[lease_block(B)].ended, 0);
-	assert_int_equal(r->past[lease_block(A)].ended, 0);
+	assert_int_not_equal(r->past[lease_block(B)].ended_at, 0);
+	assert_int_equal(r->past[lease_block(A)].ended_at, 0);
 }
 
 /* When it ended is unknown. */
@@ -431,7 +431,7 @@ static void a_process_that_ended_without_a_daemon_ends_at_the_start_of_the_next(
 	end_process(pid);
 	open_again();
 	assert_int_equal(r->past[lease_block(A)].user, 1 + USER);
-	assert_int_not_equal(r->past[lease_block(A)].ended, 0);
+	assert_int_not_equal(r->past[lease_block(A)].ended_at, 0);
 }
 
 static void file_stays_while_ended_leases_matter(void **state)

@@ -131,9 +131,9 @@ static void another_users_block_is_not_leased_soon(void **state)
 {
 	struct lease_table *t = *state;
 	struct lease_past past[LEASE_BLOCKS] = {
-		[6] = {.user = 1 + USER, .ended = NOW - 1},
-		[7] = {.user = 2 + USER, .ended = NOW - LEASE_QUIET_NS + 1},
-		[9] = {.user = 2 + USER, .ended = NOW - LEASE_QUIET_NS}};
+		[6] = {.user = 1 + USER, .ended_at = NOW - 1},
+		[7] = {.user = 2 + USER, .ended_at = NOW - LEASE_QUIET_NS + 1},
+		[9] = {.user = 2 + USER, .ended_at = NOW - LEASE_QUIET_NS}};
 	uint32_t qpn;
 	int me;
 
@@ -154,11 +154,11 @@ static void another_users_block_is_not_leased_soon(void **state)
 static void block_is_not_quiet_before_its_lease_ends(void **state)
 {
 	struct lease_table *t = *state;
-	struct lease_past past[LEASE_BLOCKS] = {[7] = {.user = 2 + USER, .began = 1}};
+	struct lease_past past[LEASE_BLOCKS] = {[7] = {.user = 2 + USER, .began_at = 1}};
 
 	t->past = past;
 	assert_false(lease_is_quiet(t, 7, USER, 2));
-	past[7].ended = 2;
+	past[7].ended_at = 2;
 	assert_true(lease_is_quiet(t, 7, USER, 3));
 }
 
@@ -171,7 +171,7 @@ static void the_longest_quiet_block_is_leased_without_another(void **state)
 	int me;
 
 	for (uint32_t i = 0; i < LEASE_BLOCKS; i++)
-		past[i] = (struct lease_past){.user = 2 + USER, .ended = NOW - i % 70};
+		past[i] = (struct lease_past){.user = 2 + USER, .ended_at = NOW - i % 70};
 	t->past = past;
 	assert_int_equal(lease_take(t, &me, USER, NOW, &qpn), 0);
 	assert_int_equal(lease_block(qpn), 69);
@@ -207,7 +207,7 @@ static void the_lower_half_is_leased_before_another_users_quiet_blocks(void **st
 	int me;
 
 	for (uint32_t i = LEASE_BLOCKS / 2; i < LEASE_BLOCKS; i++)
-		past[i] = (struct lease_past){.user = 2 + USER, .ended = NOW - 1};
+		past[i] = (struct lease_past){.user = 2 + USER, .ended_at = NOW - 1};
 	t->past = past;
 	lease_avoid_hca(t);
 	assert_int_equal(lease_take(t, &me, USER, NOW, &qpn), 0);

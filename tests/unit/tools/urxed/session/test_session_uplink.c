@@ -578,8 +578,10 @@ static void sockets_per_user_are_limited(void **state)
 	s = w->server.sessions.list;
 	/* These stand for other processes of the user. */
 	for (uint32_t i = 0; i < DIRECT_UPLINK_SOCKETS / 2; i++) {
-		copies[i] = (struct session){
-			.next = s->next, .conn = s->conn, .has_uplink_socket = true, .gone = true};
+		copies[i] = (struct session){.next = s->next,
+					     .conn = s->conn,
+					     .has_uplink_socket = true,
+					     .closed = true};
 		s->next = &copies[i];
 	}
 	serve(ask_thread);
