@@ -408,16 +408,20 @@ int adapter_restore_begin(struct adapter_saved *saved)
 
 	settings_read();
 	pthread_mutex_lock(&adapter_open_lock);
+	saved->forks = adapter_forks;
 	rc = opens ? -EBUSY : begin_attachment(saved);
+	if (adapter_is_parents(saved->forks))
+		rc = -EIO;
 	if (rc)
-		pthread_mutex_unlock(&adapter_open_lock);
+		unlock_opens();
 	return rc;
 }
 
-void adapter_restore_abort(void)
+void adapter_restore_abort(const struct adapter_saved *saved)
 {
-	detach_adapter();
-	pthread_mutex_unlock(&adapter_open_lock);
+	if (!adapter_is_parents(saved->forks))
+		detach_adapter();
+	unlock_opens();
 }
 
 /* Adapts the restored engine to the present port, and sends the contexts events for P_Keys, GIDs
@@ -443,16 +447,26 @@ static int follow_changes(const struct adapter_saved *saved)
 	return rc;
 }
 
-int adapter_restore_end(const struct adapter_saved *saved, uint32_t users)
+/* Ends the attachment of a restored process. 0 or a negative errno value; -EIO as end_attachment.
+ */
+static int end_restoration(const struct adapter_saved *saved)
 {
 	int rc = follow_changes(saved);
 
-	if (rc)
-		detach_adapter();
-	else
-		rc = end_attachment(adapter_forks);
+	if (adapter_is_parents(saved->forks))
+		return -EIO;
+	if (!rc)
+		return end_attachment(saved->forks);
+	detach_adapter();
+	return rc;
+}
+
+int adapter_restore_end(const struct adapter_saved *saved, uint32_t users)
+{
+	int rc = adapter_is_parents(saved->forks) ? -EIO : end_restoration(saved);
+
 	if (!rc)
 		opens = users;
-	pthread_mutex_unlock(&adapter_open_lock);
+	unlock_opens();
 	return rc;
 }

@@ -33,21 +33,25 @@ struct adapter_saved {
 	const uint8_t *engine; /* stream of urxe_state_save */
 	size_t engine_length;
 	const struct urxe_state_restore *how; /* callbacks for the objects of the stream */
-	uint32_t demanded; /* set by adapter_restore_begin: the last block that it asked for */
+	/* adapter_restore_begin sets these: */
+	uint32_t demanded; /* the last block that it asked for */
+	uint32_t forks;    /* adapter_forks */
 };
 
 /*
  * Attaches a process that has no open device to its daemon, with the blocks of QPNs and the engine
  * of a saved process; no thread runs the engine yet. After success the thread holds
  * adapter_open_lock, until it calls adapter_restore_abort, which detaches the process, or
- * adapter_restore_end. 0; -EBUSY: the process has an open device; errors of vnic_driver_demand and
- * urxe_state_restore; or another negative errno value.
+ * adapter_restore_end. 0; -EBUSY: the process has an open device; -EIO: a signal handler has forked
+ * during the call, and this is the child; errors of vnic_driver_demand and urxe_state_restore; or
+ * another negative errno value.
  */
 int adapter_restore_begin(struct adapter_saved *saved);
-void adapter_restore_abort(void);
+void adapter_restore_abort(const struct adapter_saved *saved);
 /*
  * Call it when the adapter has the contexts and their objects: starts the engine thread. `users` is
- * the number of contexts. 0 or a negative errno value; after an error the adapter is detached.
+ * the number of contexts. 0 or a negative errno value; after an error the adapter is detached. -EIO
+ * in a child that a signal handler has forked since adapter_restore_begin: it has no adapter.
  */
 int adapter_restore_end(const struct adapter_saved *saved, uint32_t users);
 

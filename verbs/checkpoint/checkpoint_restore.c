@@ -87,10 +87,13 @@ static int explain_attach_error(const struct process_record *process, uint32_t d
 	}
 }
 
-static void undo(struct joining *j)
+/* No effect in a child that a signal handler has forked since adapter_restore_begin(): the child
+ * has forgotten the adapter. */
+static void undo(struct joining *j, const struct adapter_saved *saved)
 {
 	adapter_lock();
-	join_undo(j);
+	if (saved->forks == adapter_forks)
+		join_undo(j);
 	adapter_unlock();
 }
 
@@ -119,13 +122,13 @@ static int attach_restored_adapter(struct rebuilt *r)
 	if (!rc)
 		rc = rdmacm_restore(r);
 	if (rc) {
-		adapter_restore_abort();
-		undo(&joining);
+		adapter_restore_abort(&saved);
+		undo(&joining, &saved);
 		return checkpoint_explain(rc, "the stream contradicts itself");
 	}
 	rc = adapter_restore_end(&saved, image->n[CHECKPOINT_CONTEXT]);
 	if (rc)
-		undo(&joining);
+		undo(&joining, &saved);
 	else
 		rdmacm_restored(r);
 	return checkpoint_explain(rc, "cannot start the engine");
