@@ -187,8 +187,9 @@ static void open_hca(const struct vnic_attach_hca *wanted)
 const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
 {
 	static const char *const texts[] = {
-		[URXE_OFFLOAD_STALE_PSN] = "its driver does not tell the PSNs of now",
-		[URXE_OFFLOAD_UNPROVEN_PSN] = "no message shows that its driver tells PSNs of now",
+		[URXE_OFFLOAD_STALE_PSN] = "its driver does not tell the current PSNs",
+		[URXE_OFFLOAD_UNPROVEN_PSN] =
+			"no message shows that its driver tells the current PSNs",
 		[URXE_OFFLOAD_NO_NEXT_HOP] =
 			"urxed knows no next hop to its peer, or has not registered the peer",
 		[URXE_OFFLOAD_NUMBER_UNKNOWN] = "urxed does not know its number",

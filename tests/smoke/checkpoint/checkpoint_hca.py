@@ -102,10 +102,10 @@ def refuse(pair, reason, milliseconds=60000):
 
 
 def check_refused(build):
-    """The HCA does not tell its PSNs of now. The process goes on by the HCA."""
+    """The HCA does not tell its current PSNs. The process goes on by the HCA."""
     with native_peer(build, 'plain', 'auto') as (pair, _outer, nested):
         refuse(pair, r'error EOPNOTSUPP: queue pair 0x[0-9a-f]+: the engine cannot go on with it in place of the HCA: '
-                     r'its driver does not tell the PSNs of now; with --way engine .*')
+                     r'its driver does not tell the current PSNs; with --way engine .*')
         pair.progress()
         if set(paths(nested)) != {'hca'}:
             raise Failure(f'not by the HCA any more: {paths(nested)}')
