@@ -165,17 +165,19 @@ BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 	}                                              \
 	HOOK(int, name, parameters, fd_any(), arguments)
 
-#define FSTATAT(name, parameters, arguments)                     \
-	REDIRECTED(int, name, parameters, arguments)             \
-	HOOKED(int, name) parameters                             \
-	{                                                        \
-		enum device device = device_at(fd, path, flags); \
-		int rc = redirected_##name arguments;            \
-                                                                 \
-		if (!rc && device)                               \
-			AS_DEVICE(st, device);                   \
-		return rc;                                       \
-	}                                                        \
+#define FSTATAT(name, parameters, arguments)                                   \
+	REDIRECTED(int, name, parameters, arguments)                           \
+	HOOKED(int, name) parameters                                           \
+	{                                                                      \
+		enum device device = device_at(fd, path, flags);               \
+		int rc = redirected_##name arguments;                          \
+                                                                               \
+		if (!rc && device)                                             \
+			AS_DEVICE(st, device);                                 \
+		else if (!rc)                                                  \
+			(st)->st_mtim.tv_nsec += path_device_generation(path); \
+		return rc;                                                     \
+	}                                                                      \
 	HOOK(int, name, parameters, fd_any() || path_may_be_watched(path), arguments)
 
 STAT(stat, (const char *path, struct stat *st), (path, st))
@@ -209,6 +211,8 @@ HOOKED(int, statx)(int fd, const char *path, int flags, unsigned int mask, struc
 		st->stx_mode = S_IFCHR | 0666;
 		st->stx_rdev_major = major(device_rdev(device));
 		st->stx_rdev_minor = minor(device_rdev(device));
+	} else if (!rc) {
+		st->stx_mtime.tv_nsec += path_device_generation(path);
 	}
 	return rc;
 }

@@ -41,9 +41,10 @@ static inline bool path_may_be_watched(const char *path)
 const char *path_redirect(const char *path, char buf[PATH_MAX]);
 
 /*
- * For stat(2) and lstat(2), the nanoseconds to add to the modification time of `path`: the device's
- * generation if the path is the device's directory in /sys/class/infiniband; else 0, also for a
- * device of the kernel. The call for that directory counts as a listing of the devices
+ * For stat(2), lstat(2), fstatat(2) and statx(2), the nanoseconds to add to the modification time
+ * of `path`, which may be NULL: the device's generation if the path is the device's directory in
+ * /sys/class/infiniband; else 0, also for a device of the kernel or a path relative to a
+ * descriptor. The call for that directory counts as a listing of the devices
  * (adapter_list_generation). libibverbs takes a device whose directory has another modification
  * time for a new one.
  */
