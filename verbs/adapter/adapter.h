@@ -139,7 +139,9 @@ struct adapter {
 	/* Number of reconnections that have ended, successfully or not. Commands that wait for the
 	 * next daemon sleep until this number changes (lock_wait). */
 	_Atomic uint32_t reconnects_ended;
-	uint32_t last_pd; /* the engine's number of the PD that was allocated last */
+	/* The largest number in the engine that a PD has had. */
+	uint32_t last_pd;
+	uint32_t reused_pd; /* the last number that was given again; 0: none yet (pd_new_number) */
 	struct leases leases;
 	struct cq_list dirty_cqs;
 	struct qp_list dirty_qps;

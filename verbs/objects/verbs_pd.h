@@ -10,6 +10,9 @@ struct pd {
 	uint32_t number; /* number of the PD in the engine, unique in the process */
 };
 
+/* Returns a number for a new PD: one that no PD has had, or, when all are used up, one that no PD
+ * has. */
+uint32_t pd_new_number(void);
 void pd_destroy(struct object *object);
 
 #endif

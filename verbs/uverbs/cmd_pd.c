@@ -22,7 +22,7 @@ static int alloc_pd(const struct command *c, uint32_t *number)
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return -ENOMEM;
-	*number = pd->number = ++adapter.last_pd;
+	*number = pd->number = pd_new_number();
 	rc = command_add_object(c, &pd->object, OBJECT_PD, 0);
 	if (rc) {
 		free(pd);
