@@ -114,8 +114,9 @@ static void detach_adapter(void)
 }
 
 /* Whether the error says that the daemon has closed the connection during the attachment: it has
- * ended, or refuses the process. */
-static bool is_lost_daemon(int rc)
+ * ended, or refuses the process. False if its answer came too late (-ETIMEDOUT): another attempt
+ * would wait for the same daemon as long. */
+static bool is_closed_by_daemon(int rc)
 {
 	return rc == -ECONNRESET || rc == -EPIPE;
 }
@@ -133,11 +134,11 @@ static int make_inbox(struct urxe_copy_table **table)
 	if (!rc)
 		*table = peers_publish(&adapter_peers, vnic_inbox_published(adapter.inbox),
 				       adapter.tx.process);
-	else if (!is_lost_daemon(rc))
+	else if (!is_closed_by_daemon(rc))
 		log_warning("frames of processes of this host come by urxed, which is slower: no "
 			    "inbox: %s",
 			    strerror(-rc));
-	return is_lost_daemon(rc) ? rc : 0;
+	return is_closed_by_daemon(rc) ? rc : 0;
 }
 
 static void request_uplink(void)
@@ -168,7 +169,7 @@ static void give_inbox(void)
 
 static bool is_no_daemon(int rc)
 {
-	return rc == -ECONNREFUSED || rc == -ENOENT || is_lost_daemon(rc);
+	return rc == -ECONNREFUSED || rc == -ENOENT || is_closed_by_daemon(rc);
 }
 
 static const char *attach_error_text(int rc)
@@ -312,7 +313,7 @@ static int begin_attachment(struct adapter_saved *saved)
 	if (rc) {
 		/* Not logged: the error of a restoration, which the checkpointer gets, and the
 		 * daemon's end, after which adapter_open() waits for the next daemon. */
-		if (!saved && !is_lost_daemon(rc))
+		if (!saved && !is_closed_by_daemon(rc))
 			log_start_error("the engine", rc);
 		detach_adapter();
 	}
@@ -379,7 +380,7 @@ int adapter_open(uint32_t *forks)
 
 	settings_read();
 	rc = open_once(forks);
-	until = parent_attached || is_lost_daemon(rc) ? now + settings_reconnect_ns() : 0;
+	until = parent_attached || is_closed_by_daemon(rc) ? now + settings_reconnect_ns() : 0;
 	while (is_no_daemon(rc) && clock_monotonic() < until) {
 		nanosleep(&pause, NULL);
 		rc = open_once(forks);

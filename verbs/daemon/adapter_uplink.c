@@ -85,9 +85,9 @@ static int open_uplink(struct vnic_driver *nic, struct packet_group **uplink)
 	return n < 0 ? n : packet_group_open(fds, (uint32_t)n, &ring, uplink);
 }
 
-/* Whether the connection to the daemon has ended. It also ends if an answer does not come in time.
- */
-static bool is_lost_daemon(int rc)
+/* Whether the error says that the connection to the daemon has ended: the daemon has closed it, or
+ * this process has, because an answer did not come in time. */
+static bool is_connection_lost(int rc)
 {
 	return rc == -ECONNRESET || rc == -EPIPE || rc == -ETIMEDOUT;
 }
@@ -191,7 +191,7 @@ void adapter_renew_uplink(void)
 	}
 	rc = generation ? open_uplink_unlocked(&uplink) : 0;
 	/* The process uses the old sockets until it asks the next daemon. */
-	if (is_lost_daemon(rc))
+	if (is_connection_lost(rc))
 		return;
 	note_failure(rc);
 	replace_uplink(uplink);
