@@ -210,11 +210,12 @@ static uint64_t next_try(uint64_t now)
 }
 
 /*
- * Whether the take-over has to wait, for TAKE_OVER_UPLINK_NS at most, until the daemon passes the
- * packets of the uplink to the engine. For the first call of urxe_offload_take_over() may stop
- * queue pairs at the HCA, and datagrams that then neither the HCA nor the uplink receives are lost.
+ * True: the take-over has to wait until the daemon passes the packets of the uplink to the engine.
+ * The first such call begins the wait, which lasts TAKE_OVER_UPLINK_NS at most. For the first call
+ * of urxe_offload_take_over() may stop queue pairs at the HCA, and datagrams that then neither the
+ * HCA nor the uplink receives are lost.
  */
-static bool waits_for_uplink(struct adapter_take_over *t, uint64_t now)
+static bool check_uplink_wait(struct adapter_take_over *t, uint64_t now)
 {
 	if (t->tries || uplink_qpns_handled())
 		return false;
@@ -272,7 +273,7 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
 	uplink_qpns_update();
 	if (now < t->due)
 		return -EAGAIN;
-	if (waits_for_uplink(t, now)) {
+	if (check_uplink_wait(t, now)) {
 		t->waits_for = refusal->reason = URXE_OFFLOAD_UPLINK;
 		return -EAGAIN;
 	}

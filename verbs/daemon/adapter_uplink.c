@@ -148,8 +148,8 @@ static void report_closed(int reason)
 	adapter_claim();
 }
 
-/* Notes a stop of the receive ring. True: the last one was not long ago. */
-static bool has_stopped_again(uint64_t now)
+/* Notes the time of a stop of a receive ring. True: the stop before was not long ago. */
+static bool note_stop(uint64_t now)
 {
 	const uint64_t last = adapter.uplink_stopped_at;
 
@@ -184,7 +184,7 @@ void adapter_renew_uplink(void)
 	adapter.uplink_retry_at = 0;
 	if (adapter.uplink_stopped) {
 		adapter.uplink_stopped = false;
-		if (has_stopped_again(clock_now())) {
+		if (note_stop(clock_now())) {
 			pause_uplink();
 			return;
 		}
@@ -210,9 +210,10 @@ static uint64_t next_look(uint64_t now)
 	return now + (busy ? LOOK_BUSY_NS : LOOK_QUIET_NS);
 }
 
-/* Whether to replace a ring that may only have been full: at most once in STOP_AGAIN_NS, because
- * each new ring costs the daemon time. Later drops show whether the ring has stopped. */
-static bool replaces_suspect(uint64_t now)
+/* Call it when a ring has stopped or was only full. True: the ring has to be replaced, and the time
+ * of that is noted: at most once in STOP_AGAIN_NS, because each new ring costs the daemon time.
+ * Later drops show whether the ring has stopped. */
+static bool note_suspect(uint64_t now)
 {
 	const uint64_t last = adapter.uplink_suspect_at;
 
@@ -222,9 +223,10 @@ static bool replaces_suspect(uint64_t now)
 	return true;
 }
 
-/* Checks the receive rings if it is time for that. True: a packet of another station has stopped a
- * ring, or may have stopped it, so that the ring has to be replaced. */
-static bool has_stopped(uint64_t now)
+/* Checks the receive rings if it is time for that, and sets the time of the next check. True: a
+ * packet of another station has stopped a ring, or may have stopped it, so that the ring has to be
+ * replaced. */
+static bool check_rings(uint64_t now)
 {
 	enum packet_ring_state state;
 	uint64_t next;
@@ -241,7 +243,7 @@ static bool has_stopped(uint64_t now)
 	adapter.uplink_look_at = next;
 	state = packet_group_ring_state(adapter.uplink);
 	adapter.uplink_stopped = state == PACKET_RING_STOPPED;
-	return adapter.uplink_stopped || (state == PACKET_RING_SUSPECT && replaces_suspect(now));
+	return adapter.uplink_stopped || (state == PACKET_RING_SUSPECT && note_suspect(now));
 }
 
 bool adapter_uplink_stale(void)
@@ -250,7 +252,7 @@ bool adapter_uplink_stale(void)
 
 	return adapter.uplink_inherited ||
 	       adapter.uplink_generation != adapter.welcome.port.uplink_generation ||
-	       (adapter.uplink_retry_at && adapter.uplink_retry_at <= now) || has_stopped(now);
+	       (adapter.uplink_retry_at && adapter.uplink_retry_at <= now) || check_rings(now);
 }
 
 void adapter_close_uplink(void)

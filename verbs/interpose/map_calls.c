@@ -31,7 +31,7 @@ static bool keep_ring(const void *start, size_t length)
 	struct destroyed_ring ring;
 	bool kept;
 
-	if (adapter_inside || !ring_destroyed(start, length, &ring))
+	if (adapter_inside || !ring_take_destroyed(start, length, &ring))
 		return false;
 	adapter_lock();
 	kept = ring_space_keep(&ring);

@@ -95,11 +95,11 @@ static void clear_ring(void *address, uint64_t size)
 /* --- The end of a slab. */
 
 /*
- * Whether the whole destroyed ring is still mapped at ring->start: the program may have unmapped it
- * in another way, or have mapped other memory over it (MAP_FIXED). Writes a mark to each page by
- * this library's mapping, and reads the mark at ring->start.
+ * Writes a mark to each page of the destroyed ring by this library's mapping, reads the mark at
+ * ring->start, and clears the ring. True: the whole ring is still mapped at ring->start. False: the
+ * program has unmapped it in another way, or mapped other memory over it (MAP_FIXED).
  */
-static bool is_mapped(const struct ring_slab *slab, const struct slab_ring *ring)
+static bool probe_mapping(const struct ring_slab *slab, const struct slab_ring *ring)
 {
 	uint8_t *ours = address_of(slab, ring->offset);
 	static uint64_t mark = 0x7572786572696e67;
@@ -124,7 +124,7 @@ static void unmap_kept(const struct ring_slab *slab)
 	for (uint32_t i = 0; i < slab->n; i++) {
 		const struct slab_ring *ring = &slab->rings[i];
 
-		if (!ring->kept || !is_mapped(slab, ring))
+		if (!ring->kept || !probe_mapping(slab, ring))
 			continue;
 		if (start && ring->start + ring->size == start) {
 			start = ring->start;
@@ -316,7 +316,7 @@ void ring_space_mapped(struct ring_space *space, uint64_t offset, const void *st
 		ring->start = start;
 }
 
-bool ring_destroyed(const void *start, size_t length, struct destroyed_ring *ring)
+bool ring_take_destroyed(const void *start, size_t length, struct destroyed_ring *ring)
 {
 	for (int i = 0; i < 2; i++) {
 		if (!start || destroyed[i].start != start || destroyed[i].length != length)
@@ -335,7 +335,7 @@ bool ring_space_keep(const struct destroyed_ring *destroyed_one)
 	struct slab_ring *ring = slab ? find_ring(slab, destroyed_one->offset) : NULL;
 
 	if (!ring || ring->live || ring->kept || ring->start != destroyed_one->start ||
-	    !is_mapped(slab, ring))
+	    !probe_mapping(slab, ring))
 		return false;
 	ring->kept = true;
 	return true;

@@ -40,8 +40,8 @@ struct ring_space {
  * its place in the memfd. NULL: no memory. */
 void *ring_space_take(struct ring_space *space, int memfd, uint64_t size);
 /* The ring at `ring` and `offset` is destroyed: clears it, which frees its memory unless the
- * pages are locked. Its addresses stay mapped, if it is in a slab. Remembers for ring_destroyed()
- * that librxe will unmap the ring now, in this thread. */
+ * pages are locked. Its addresses stay mapped, if it is in a slab. Remembers for
+ * ring_take_destroyed() that librxe will unmap the ring now, in this thread. */
 void ring_space_release(struct ring_space *space, uint64_t offset, void *ring, uint64_t size);
 /* Unmaps the room for further rings; the next ring goes to a new slab. */
 void ring_space_unmap_room(struct ring_space *space);
@@ -62,12 +62,12 @@ struct destroyed_ring {
 	size_t length;
 };
 
-/* For munmap() of the program: whether this thread has destroyed a ring that is mapped exactly at
- * [start, start + length); sets *ring. True at most once for each ring, and only for the last two
- * rings that the thread has destroyed. Any thread; needs no adapter.lock. */
-bool ring_destroyed(const void *start, size_t length, struct destroyed_ring *ring);
+/* For munmap() of the program. True: this thread has destroyed a ring that is mapped exactly at
+ * [start, start + length). Then sets *ring, and forgets the ring: true at most once for each, and
+ * only for the last two rings that the thread has destroyed. Any thread; needs no adapter.lock. */
+bool ring_take_destroyed(const void *start, size_t length, struct destroyed_ring *ring);
 /*
- * Call it when ring_destroyed() has returned true to munmap(). True: the ring's slab keeps the
+ * Call it when ring_take_destroyed() has returned true to munmap(). True: the ring's slab keeps the
  * mapping, and unmaps it later. False: munmap() has to unmap it.
  */
 bool ring_space_keep(const struct destroyed_ring *ring);

@@ -286,10 +286,10 @@ static void exclude_peer(struct peer *peer)
 	atomic_store(&peer->of->published->reached[peer->process], 0);
 }
 
-/* Whether the thread of the awaited copy still copies, or may begin to. If the thread has spent
- * STALE_COPY_S of CPU time since the first call for this copy, excludes the peer from copies, and
- * returns false. */
-static bool is_copying(struct peer *peer)
+/* Invalidates the addresses of the awaited copy. True: its thread still copies, or may begin to. If
+ * the thread has spent STALE_COPY_S of CPU time since the first call for this copy, excludes the
+ * peer from copies, and returns false. */
+static bool check_copying_thread(struct peer *peer)
 {
 	/*
 	 * Invalidates the addresses before it reads the thread's state: a thread that is stopped
@@ -317,7 +317,7 @@ static bool is_copying(struct peer *peer)
 /* Checks the awaited copy once. True: there is none, it has ended, or the peer was excluded. */
 static bool check_awaited_copy(struct peer *peer)
 {
-	if (peer->awaited && copying_here(peer) == peer->awaited && is_copying(peer))
+	if (peer->awaited && copying_here(peer) == peer->awaited && check_copying_thread(peer))
 		return false;
 	peer->awaited = 0;
 	return true;

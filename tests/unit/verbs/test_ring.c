@@ -200,7 +200,7 @@ static bool unmap_ring(void *start, size_t length)
 {
 	struct destroyed_ring ring;
 
-	if (ring_destroyed(start, length, &ring) && ring_space_keep(&ring))
+	if (ring_take_destroyed(start, length, &ring) && ring_space_keep(&ring))
 		return true;
 	assert_int_equal(munmap(start, length), 0);
 	return false;
@@ -277,10 +277,10 @@ static void other_memory_is_unmapped(void **state)
 	ring = make(7);
 	start = map_ring(&ring);
 	queue_destroy(&ring, &space);
-	assert_false(ring_destroyed((uint8_t *)start + 1, length, &destroyed));
-	assert_false(ring_destroyed(start, length - 1, &destroyed));
+	assert_false(ring_take_destroyed((uint8_t *)start + 1, length, &destroyed));
+	assert_false(ring_take_destroyed(start, length - 1, &destroyed));
 	assert_true(unmap_ring(start, length));
-	assert_false(ring_destroyed(start, length, &destroyed));
+	assert_false(ring_take_destroyed(start, length, &destroyed));
 	queue_destroy(&stays, &space);
 }
 
