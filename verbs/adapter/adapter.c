@@ -17,7 +17,7 @@ pthread_mutex_t adapter_lease_lock = PTHREAD_MUTEX_INITIALIZER;
 
 __thread bool adapter_inside __attribute__((tls_model("initial-exec")));
 void (*adapter_unlock_orphaned)(void);
-uint32_t adapter_forks;
+uint32_t adapter_fork_generation;
 
 static _Atomic uint32_t generation;
 static atomic_bool died; /* the device has died, and no program has listed the devices since */

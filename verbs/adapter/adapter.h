@@ -131,10 +131,11 @@ struct adapter {
 	_Atomic bool inbox_populated; /* the inbox's pages are allocated, because peers may send */
 	struct tx tx;
 	struct vnic_attach_welcome welcome;
-	bool dead;          /* the device is dead, until the adapter's last user has closed it */
-	bool reconnecting;  /* the adapter looks for another daemon (daemon/reconnect.h) */
-	uint32_t daemons;   /* generation of the attachment: grows with each reconnection to a
-			       daemon, and in a forked child. Constant while nic_users is not 0 */
+	bool dead;         /* the device is dead, until the adapter's last user has closed it */
+	bool reconnecting; /* the adapter looks for another daemon (daemon/reconnect.h) */
+	/* Generation of the attachment: grows with each reconnection to a daemon, and in a forked
+	 * child. Constant while nic_users is not 0. */
+	uint32_t daemon_generation;
 	uint32_t nic_users; /* threads that wait for an answer of the daemon */
 	/* Number of reconnections that have ended, successfully or not. Commands that wait for the
 	 * next daemon sleep until this number changes (lock_wait). */
@@ -192,19 +193,19 @@ extern __thread bool adapter_inside
 extern void (*adapter_unlock_orphaned)(void) __attribute__((visibility("hidden")));
 
 /*
- * Generation of this process: a forked child adds 1 to its parent's value, when the child drops the
+ * Generation of this process: a forked child adds 1 to its parent's value when the child drops the
  * parent's adapter. Otherwise constant in a process. Callers compare the value to find uses that
  * began in the parent.
  */
-extern uint32_t adapter_forks;
+extern uint32_t adapter_fork_generation;
 
 /*
- * Whether this is a child that a signal handler has forked since `forks` was read from
- * adapter_forks. The use of the adapter that began then is the parent's.
+ * Whether this is a child that a signal handler has forked since `generation` was read from
+ * adapter_fork_generation. The use of the adapter that began then is the parent's.
  */
-static inline bool adapter_is_parents(uint32_t forks)
+static inline bool adapter_is_parents(uint32_t generation)
 {
-	return forks != adapter_forks || adapter.lock.orphaned;
+	return generation != adapter_fork_generation || adapter.lock.orphaned;
 }
 
 static inline void adapter_lock(void)

@@ -18,7 +18,8 @@ int added_qp_add_locked(struct vnic_driver *nic, uint32_t qpn, struct added_qp *
 	*added = qp;
 	if (!qp)
 		return -ENOMEM;
-	*qp = (struct added_qp){.qpn = qpn, .reachable = true, .daemon = adapter.daemons};
+	*qp = (struct added_qp){
+		.qpn = qpn, .reachable = true, .daemon_generation = adapter.daemon_generation};
 	rc = vnic_driver_add_qpn(nic, qpn, added_qp_flags(qp));
 	if (rc)
 		log_info("the daemon does not take QP %#x: %s", qpn, strerror(-rc));
@@ -88,6 +89,6 @@ void added_qp_add_all(struct vnic_driver *nic)
 		if (rc)
 			log_error("the daemon does not take QP %#x: %s", added->qpn, strerror(-rc));
 		added->told = !rc;
-		added->daemon = adapter.daemons;
+		added->daemon_generation = adapter.daemon_generation;
 	}
 }

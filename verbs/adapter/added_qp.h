@@ -15,10 +15,10 @@ struct vnic_driver;
 
 struct added_qp {
 	uint32_t qpn;
-	bool reachable;  /* peers on this host may reach it without the HCA */
-	bool uplink;     /* the engine receives packets of other hosts to it (VNIC_QPN_UPLINK) */
-	bool told;       /* the daemon has accepted the QPN, so the process tells it the end, too */
-	uint32_t daemon; /* the value of adapter.daemons when the daemon was told */
+	bool reachable; /* peers on this host may reach it without the HCA */
+	bool uplink;    /* the engine receives packets of other hosts to it (VNIC_QPN_UPLINK) */
+	bool told;      /* the daemon has accepted the QPN, so the process tells it the end, too */
+	uint32_t daemon_generation; /* adapter.daemon_generation when the daemon was told */
 	LIST_ENTRY(added_qp) link;
 };
 LIST_HEAD(added_qp_list, added_qp);

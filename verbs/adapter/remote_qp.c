@@ -21,7 +21,7 @@ struct remote_qp *remote_qp_make(uint32_t local_qpn, const uint8_t dgid[16], uin
 void remote_qp_release(struct remote_qp *remote)
 {
 	/* In a forked child the record stays where it is: it was in a list of the parent. */
-	if (!remote || remote->daemon != adapter.daemons)
+	if (!remote || remote->daemon_generation != adapter.daemon_generation)
 		return;
 	LIST_REMOVE(remote, link);
 	LIST_INSERT_HEAD(&adapter.released_remote_qps, remote, link);
@@ -43,7 +43,7 @@ struct remote_qp *remote_qp_add(uint32_t local_qpn, const uint8_t dgid[16], uint
 
 	if (!r)
 		return NULL;
-	r->daemon = adapter.daemons;
+	r->daemon_generation = adapter.daemon_generation;
 	LIST_INSERT_HEAD(&adapter.remote_qps, r, link);
 	return r;
 }
@@ -65,7 +65,7 @@ int remote_qp_register_all(struct vnic_driver *nic)
 			log_error("cannot connect to remote QP %#x again: %s", remote->qpn,
 				  strerror(-rc));
 		error = error ? error : rc;
-		remote->daemon = adapter.daemons;
+		remote->daemon_generation = adapter.daemon_generation;
 	}
 	return error;
 }

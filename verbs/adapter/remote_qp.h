@@ -13,10 +13,10 @@
 struct vnic_driver;
 
 struct remote_qp {
-	uint32_t local_qpn; /* of this process's queue pair */
-	uint8_t dgid[16];   /* of the remote queue pair's device */
-	uint32_t qpn;       /* of the remote queue pair */
-	uint32_t daemon;    /* the value of adapter.daemons at the registration */
+	uint32_t local_qpn;         /* of this process's queue pair */
+	uint8_t dgid[16];           /* of the remote queue pair's device */
+	uint32_t qpn;               /* of the remote queue pair */
+	uint32_t daemon_generation; /* adapter.daemon_generation at the registration */
 	LIST_ENTRY(remote_qp) link;
 };
 LIST_HEAD(remote_qp_list, remote_qp);

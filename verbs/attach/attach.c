@@ -44,14 +44,14 @@ static void unlock_opens(void)
 		pthread_mutex_unlock(&adapter_open_lock);
 }
 
-bool adapter_ref(uint32_t *forks)
+bool adapter_ref(uint32_t *generation)
 {
 	bool open;
 
 	pthread_mutex_lock(&adapter_open_lock);
 	open = opens > 0;
 	opens += open;
-	*forks = adapter_forks;
+	*generation = adapter_fork_generation;
 	unlock_opens();
 	return open;
 }
@@ -62,7 +62,7 @@ void adapter_forget_users(void)
 	adapter_open_lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 	adapter_lease_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	opens = 0;
-	adapter_forks++;
+	adapter_fork_generation++;
 }
 
 static void log_counters(void)
@@ -320,18 +320,19 @@ static int begin_attachment(struct adapter_saved *saved)
 	return rc;
 }
 
-/* Publishes the inbox, opens the direct uplink and the HCA, and starts the engine thread. `forks`
- * as for adapter_is_parents. 0; -EIO: this is a child that a signal handler has forked, and the
- * adapter is the parent's; or another negative errno value, after which the process is detached. */
-static int end_attachment(uint32_t forks)
+/* Publishes the inbox, opens the direct uplink and the HCA, and starts the engine thread.
+ * `generation` as for adapter_is_parents. 0; -EIO: this is a child that a signal handler has
+ * forked, and the adapter is the parent's; or another negative errno value, after which the process
+ * is detached. */
+static int end_attachment(uint32_t generation)
 {
 	int rc;
 
 	give_inbox();
 	request_uplink();
 	open_hca();
-	rc = adapter_is_parents(forks) ? 0 : engine_thread_start();
-	if (adapter_is_parents(forks))
+	rc = adapter_is_parents(generation) ? 0 : engine_thread_start();
+	if (adapter_is_parents(generation))
 		return -EIO;
 	if (rc) {
 		log_start_error("the engine thread", rc);
@@ -344,22 +345,22 @@ static int end_attachment(uint32_t forks)
 	return 0;
 }
 
-static int attach_adapter(uint32_t forks)
+static int attach_adapter(uint32_t generation)
 {
 	int rc = begin_attachment(NULL);
 
-	return rc ? rc : end_attachment(forks);
+	return rc ? rc : end_attachment(generation);
 }
 
-static int open_once(uint32_t *forks)
+static int open_once(uint32_t *generation)
 {
 	int rc = 0;
 
 	pthread_mutex_lock(&adapter_open_lock);
-	*forks = adapter_forks;
+	*generation = adapter_fork_generation;
 	if (!opens)
-		rc = attach_adapter(*forks);
-	if (adapter_is_parents(*forks))
+		rc = attach_adapter(*generation);
+	if (adapter_is_parents(*generation))
 		rc = -EIO;
 	if (!rc)
 		opens++;
@@ -372,30 +373,30 @@ static int open_once(uint32_t *forks)
  * closes the connection while the process attaches, or the process is a forked child of one that
  * was attached. Holds no lock while it waits.
  */
-int adapter_open(uint32_t *forks)
+int adapter_open(uint32_t *generation)
 {
 	const struct timespec pause = {.tv_nsec = RECONNECT_INTERVAL_NS};
 	uint64_t now = clock_monotonic(), until;
 	int rc;
 
 	settings_read();
-	rc = open_once(forks);
+	rc = open_once(generation);
 	until = parent_attached || is_closed_by_daemon(rc) ? now + settings_reconnect_ns() : 0;
 	while (is_no_daemon(rc) && clock_monotonic() < until) {
 		nanosleep(&pause, NULL);
-		rc = open_once(forks);
+		rc = open_once(generation);
 	}
 	if (is_no_daemon(rc))
 		log_attach_error(rc);
 	return rc;
 }
 
-void adapter_unref(uint32_t forks)
+void adapter_unref(uint32_t generation)
 {
 	pthread_mutex_lock(&adapter_open_lock);
-	if (forks == adapter_forks && !--opens) {
+	if (generation == adapter_fork_generation && !--opens) {
 		engine_thread_stop();
-		if (!adapter_is_parents(forks))
+		if (!adapter_is_parents(generation))
 			detach_adapter();
 	}
 	unlock_opens();
@@ -409,9 +410,9 @@ int adapter_restore_begin(struct adapter_saved *saved)
 
 	settings_read();
 	pthread_mutex_lock(&adapter_open_lock);
-	saved->forks = adapter_forks;
+	saved->fork_generation = adapter_fork_generation;
 	rc = opens ? -EBUSY : begin_attachment(saved);
-	if (adapter_is_parents(saved->forks))
+	if (adapter_is_parents(saved->fork_generation))
 		rc = -EIO;
 	if (rc)
 		unlock_opens();
@@ -420,7 +421,7 @@ int adapter_restore_begin(struct adapter_saved *saved)
 
 void adapter_restore_abort(const struct adapter_saved *saved)
 {
-	if (!adapter_is_parents(saved->forks))
+	if (!adapter_is_parents(saved->fork_generation))
 		detach_adapter();
 	unlock_opens();
 }
@@ -454,17 +455,17 @@ static int end_restoration(const struct adapter_saved *saved)
 {
 	int rc = follow_changes(saved);
 
-	if (adapter_is_parents(saved->forks))
+	if (adapter_is_parents(saved->fork_generation))
 		return -EIO;
 	if (!rc)
-		return end_attachment(saved->forks);
+		return end_attachment(saved->fork_generation);
 	detach_adapter();
 	return rc;
 }
 
 int adapter_restore_end(const struct adapter_saved *saved, uint32_t users)
 {
-	int rc = adapter_is_parents(saved->forks) ? -EIO : end_restoration(saved);
+	int rc = adapter_is_parents(saved->fork_generation) ? -EIO : end_restoration(saved);
 
 	if (!rc)
 		opens = users;

@@ -11,17 +11,17 @@
 #include <vnic/attach_protocol.h>
 
 /*
- * Counts one more user of the adapter, and sets *forks to adapter_forks; the first user attaches
- * the process to its daemon. The last user's adapter_unref detaches the process. Each success needs
- * one adapter_unref. 0 or a negative errno value; -ENODEV: URXE_DIR names no run directory; -EIO: a
- * signal handler has forked during the call, and this is the child.
+ * Counts one more user of the adapter, and sets *generation to adapter_fork_generation; the first
+ * user attaches the process to its daemon. The last user's adapter_unref detaches the process. Each
+ * success needs one adapter_unref. 0 or a negative errno value; -ENODEV: URXE_DIR names no run
+ * directory; -EIO: a signal handler has forked during the call, and this is the child.
  */
-int adapter_open(uint32_t *forks);
+int adapter_open(uint32_t *generation);
 /* As adapter_open, if the adapter has users already. False: it has none. */
-bool adapter_ref(uint32_t *forks);
-/* Ends a use that adapter_open or adapter_ref began; `forks` is the value that they set. Has no
- * effect in a child that was forked since then: the use is the parent's. */
-void adapter_unref(uint32_t forks);
+bool adapter_ref(uint32_t *generation);
+/* Ends a use that adapter_open or adapter_ref began; `generation` is the value that they set. Has
+ * no effect in a child that was forked since then: the use is the parent's. */
+void adapter_unref(uint32_t generation);
 
 /* What a process had when it was saved (checkpoint/). */
 struct adapter_saved {
@@ -34,8 +34,8 @@ struct adapter_saved {
 	size_t engine_length;
 	const struct urxe_state_restore *how; /* callbacks for the objects of the stream */
 	/* adapter_restore_begin sets these: */
-	uint32_t demanded; /* the last block that it asked for */
-	uint32_t forks;    /* adapter_forks */
+	uint32_t demanded;        /* the last block that it asked for */
+	uint32_t fork_generation; /* adapter_fork_generation */
 };
 
 /*

@@ -6,8 +6,8 @@
 struct adapter_saved;
 struct urxe_copy_table;
 
-/* In a forked child: sets the number of users of the adapter to 0, adds 1 to adapter_forks, and
- * initialises adapter_open_lock and adapter_lease_lock. */
+/* In a forked child: sets the number of users of the adapter to 0, adds 1 to
+ * adapter_fork_generation, and initialises adapter_open_lock and adapter_lease_lock. */
 void adapter_forget_users(void);
 
 /* Creates adapter.dev from adapter.welcome; `table` as in struct urxe_dev_attr. 0 or a negative

@@ -81,9 +81,9 @@ static void forget_adapter(void)
 	mr_index_forget();
 	adapter_forget_users();
 	memset(handle_counts, 0, sizeof(handle_counts));
-	/* `daemons` grows, because the daemon to which the child attaches later knows nothing of
-	 * what the parent has told its own daemon. */
-	adapter = (struct adapter){.daemons = adapter.daemons + 1};
+	/* The generation grows, because the daemon to which the child attaches later knows nothing
+	 * of what the parent has told its own daemon. */
+	adapter = (struct adapter){.daemon_generation = adapter.daemon_generation + 1};
 	/* A command that a signal handler has interrupted goes on in the child, and may use these
 	 * lists. */
 	TAILQ_INIT(&adapter.dirty_cqs);

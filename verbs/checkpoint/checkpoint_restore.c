@@ -92,7 +92,7 @@ static int explain_attach_error(const struct process_record *process, uint32_t d
 static void undo(struct joining *j, const struct adapter_saved *saved)
 {
 	adapter_lock();
-	if (saved->forks == adapter_forks)
+	if (saved->fork_generation == adapter_fork_generation)
 		join_undo(j);
 	adapter_unlock();
 }

@@ -386,7 +386,7 @@ static int add_contexts(const struct joining *j)
 	for (uint32_t i = j->rebuilt->image->n[CHECKPOINT_CONTEXT]; !rc && i-- > 0;) {
 		rc = set_hooks(j, i);
 		file_at(j, i)->live = true;
-		file_at(j, i)->forks = adapter_forks;
+		file_at(j, i)->fork_generation = adapter_fork_generation;
 		LIST_INSERT_HEAD(&adapter.files, file_at(j, i), link);
 	}
 	return rc;

@@ -124,7 +124,7 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	adapter_hca_adopt(&was.port.hca, &now->port.hca);
 	port_changed(&now->port);
 	adapter_set_multicast();
-	adapter.daemons++;
+	adapter.daemon_generation++;
 	/* The earlier daemon opened the packet sockets, perhaps with other options than the new
 	 * daemon relies on. */
 	adapter.uplink_inherited = true;

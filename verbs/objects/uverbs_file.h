@@ -32,7 +32,7 @@ struct uverbs_file {
 	/* The value of `live` when the program closed the last descriptor; false in a forked child.
 	 */
 	bool was_live;
-	uint32_t forks; /* the value that adapter_open() set, for adapter_unref() */
+	uint32_t fork_generation; /* the value that adapter_open() set, for adapter_unref() */
 	struct handle_table handles;
 	struct ring_space queues;
 	struct comp_channel *async;        /* NULL before GET_CONTEXT */

@@ -11,14 +11,15 @@
 #include "queues/verbs_cq.h"
 
 /* For a full completion channel: adds the event to the channel's waiting events, and wakes the
- * engine thread, which sends the event when the program has read others. `forks`: adapter_forks
- * before the lock was released. No effect in a child that a signal handler has forked since. */
-static void wait_for_room(const struct due_event *due, uint32_t forks)
+ * engine thread, which sends the event when the program has read others. `generation`:
+ * adapter_fork_generation before the lock was released. No effect in a child that a signal handler
+ * has forked since. */
+static void wait_for_room(const struct due_event *due, uint32_t generation)
 {
 	const struct comp_channel_event event = {.element = due->element};
 
 	adapter_lock();
-	if (!adapter_is_parents(forks)) {
+	if (!adapter_is_parents(generation)) {
 		if (!comp_channel_send(due->channel, &event))
 			cq_event_lost(due->channel, due->element);
 		if (adapter.dev && !adapter_thread.stop)
@@ -48,11 +49,11 @@ static void count_off(void)
 		;
 }
 
-static void send_due(const struct due_event *due, uint32_t forks)
+static void send_due(const struct due_event *due, uint32_t generation)
 {
 	if (!comp_channel_try_send(due->channel, due->element))
-		wait_for_room(due, forks);
-	if (adapter_is_parents(forks))
+		wait_for_room(due, generation);
+	if (adapter_is_parents(generation))
 		return;
 	put_channel(due->channel);
 	count_off();
@@ -61,7 +62,7 @@ static void send_due(const struct due_event *due, uint32_t forks)
 void due_events_release(void)
 {
 	struct due_event list[DUE_EVENTS_MAX];
-	const uint32_t n = adapter.due_events.n, forks = adapter_forks;
+	const uint32_t n = adapter.due_events.n, generation = adapter_fork_generation;
 
 	memcpy(list, adapter.due_events.list, n * sizeof(list[0]));
 	adapter.due_events.n = 0;
@@ -74,8 +75,8 @@ void due_events_release(void)
 		adapter_unlock_orphaned();
 		return;
 	}
-	for (uint32_t i = 0; i < n && !adapter_is_parents(forks); i++)
-		send_due(&list[i], forks);
+	for (uint32_t i = 0; i < n && !adapter_is_parents(generation); i++)
+		send_due(&list[i], generation);
 }
 
 void due_events_begin_drain(void)

@@ -16,7 +16,7 @@ static bool add_if_known(struct added_qp *added)
 	bool known;
 
 	adapter_lock();
-	known = added->daemon == adapter.daemons;
+	known = added->daemon_generation == adapter.daemon_generation;
 	if (known)
 		LIST_INSERT_HEAD(&adapter.added_qps, added, link);
 	adapter_unlock();

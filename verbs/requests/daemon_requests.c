@@ -17,13 +17,13 @@
 #include "process/log.h"
 
 /* Waits until the adapter has a daemon, and returns its NIC for one request; the NIC is not
- * replaced until return_nic(). NULL: the adapter is dead, or has no user. *forks becomes
- * adapter_forks. */
-static struct vnic_driver *borrow_nic(uint32_t *forks)
+ * replaced until return_nic(). NULL: the adapter is dead, or has no user. *generation becomes
+ * adapter_fork_generation. */
+static struct vnic_driver *borrow_nic(uint32_t *generation)
 {
 	struct vnic_driver *nic;
 
-	if (!adapter_ref(forks))
+	if (!adapter_ref(generation))
 		return NULL;
 	adapter_lock();
 	while (adapter.reconnecting)
@@ -33,7 +33,7 @@ static struct vnic_driver *borrow_nic(uint32_t *forks)
 		adapter.nic_users++;
 	adapter_unlock();
 	if (!nic)
-		adapter_unref(*forks);
+		adapter_unref(*generation);
 	return nic;
 }
 
@@ -42,20 +42,20 @@ static struct vnic_driver *borrow_nic(uint32_t *forks)
  * daemon has ended before it answered, so ask_daemon() repeats the request to the next one. False
  * in a child that a signal handler has forked during the request, which has another adapter.
  */
-static bool return_nic(uint32_t forks, int rc)
+static bool return_nic(uint32_t generation, int rc)
 {
 	bool again = rc == -ECONNRESET || rc == -EPIPE;
 
 	adapter_lock();
-	if (forks == adapter_forks) {
+	if (generation == adapter_fork_generation) {
 		adapter.nic_users--;
 		/* The daemon has ended, and the engine thread has not noticed it yet. */
 		if (again && adapter_connected())
 			adapter_disconnected();
 	}
-	again = again && forks == adapter_forks && !adapter.dead;
+	again = again && generation == adapter_fork_generation && !adapter.dead;
 	adapter_unlock();
-	adapter_unref(forks);
+	adapter_unref(generation);
 	return again;
 }
 
@@ -69,13 +69,13 @@ static int ask_daemon(ask_fn *ask, void *question)
 {
 	const int cancel = cancellation_disable();
 	struct vnic_driver *nic;
-	uint32_t forks;
+	uint32_t generation;
 	int rc;
 
 	do {
-		nic = borrow_nic(&forks);
+		nic = borrow_nic(&generation);
 		rc = nic ? ask(nic, question) : -EIO;
-	} while (nic && return_nic(forks, rc));
+	} while (nic && return_nic(generation, rc));
 	cancellation_restore(cancel);
 	return rc;
 }
@@ -134,13 +134,13 @@ static int check_lease_needed(void)
 }
 
 /* Adds to adapter.leases a block of QPNs that the daemon has leased. 0, or -EIO: this is a child
- * that a signal handler has forked since `daemon` was adapter.daemons. */
-static int add_block(struct lease_block *block, uint32_t daemon)
+ * that a signal handler has forked since `generation` was adapter.daemon_generation. */
+static int add_block(struct lease_block *block, uint32_t generation)
 {
 	bool is_own;
 
 	adapter_lock();
-	is_own = daemon == adapter.daemons;
+	is_own = generation == adapter.daemon_generation;
 	if (is_own) {
 		leases_add(&adapter.leases, block);
 		adapter_accept_uplink();
@@ -153,7 +153,7 @@ static int add_block(struct lease_block *block, uint32_t daemon)
  * adapter_lease_lock. 0 or a negative errno value. */
 static int add_lease_block(struct vnic_driver *nic)
 {
-	const uint32_t daemon = adapter.daemons;
+	const uint32_t generation = adapter.daemon_generation;
 	struct lease_block *block;
 	int rc = check_lease_needed();
 
@@ -164,7 +164,7 @@ static int add_lease_block(struct vnic_driver *nic)
 		return -ENOMEM;
 	rc = vnic_driver_lease(nic, &block->qpn_first);
 	if (!rc)
-		rc = add_block(block, daemon);
+		rc = add_block(block, generation);
 	if (rc) {
 		free(block);
 		return rc;
@@ -197,7 +197,7 @@ static int ask_register(struct vnic_driver *nic, void *question)
 {
 	struct remote_qp *remote = question;
 
-	remote->daemon = adapter.daemons;
+	remote->daemon_generation = adapter.daemon_generation;
 	return vnic_driver_register(nic, remote->local_qpn, remote->dgid, remote->qpn);
 }
 
@@ -206,7 +206,7 @@ static int ask_unregister(struct vnic_driver *nic, void *question)
 	struct remote_qp *remote = question;
 
 	/* Nothing to do: the daemon that knew the remote QP has ended. */
-	if (remote->daemon != adapter.daemons)
+	if (remote->daemon_generation != adapter.daemon_generation)
 		return 0;
 	return vnic_driver_unregister(nic, remote->local_qpn, remote->dgid, remote->qpn);
 }
@@ -220,7 +220,7 @@ static int ask_add_qpn(struct vnic_driver *nic, void *question)
 {
 	struct added_qp *added = question;
 
-	added->daemon = adapter.daemons;
+	added->daemon_generation = adapter.daemon_generation;
 	return vnic_driver_add_qpn(nic, added->qpn, added_qp_flags(added));
 }
 
@@ -228,8 +228,10 @@ static int ask_remove_qpn(struct vnic_driver *nic, void *question)
 {
 	const struct added_qp *added = question;
 
-	/* Nothing to do if the daemon that knew the queue pair has ended. */
-	return added->daemon == adapter.daemons ? vnic_driver_remove_qpn(nic, added->qpn) : 0;
+	/* Nothing to do: the daemon that knew the queue pair has ended. */
+	if (added->daemon_generation != adapter.daemon_generation)
+		return 0;
+	return vnic_driver_remove_qpn(nic, added->qpn);
 }
 
 int adapter_add_qpn(struct added_qp *added, bool exists)
@@ -310,9 +312,10 @@ struct peer_question {
 
 /* Adds the peer's inbox to adapter.tx, and takes over the descriptors, also after an error. With
  * adapter.lock. 0 or a negative errno value; -EIO: as for add_block(). */
-static int add_inbox(const struct peer_question *q, const int fds[VNIC_INBOX_FDS], uint32_t daemon)
+static int add_inbox(const struct peer_question *q, const int fds[VNIC_INBOX_FDS],
+		     uint32_t generation)
 {
-	if (daemon == adapter.daemons)
+	if (generation == adapter.daemon_generation)
 		return adapter_take_inbox(q->mac, q->qpn, fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		close(fds[i]);
@@ -323,7 +326,7 @@ static int add_inbox(const struct peer_question *q, const int fds[VNIC_INBOX_FDS
  * give it, forgets which process has the QPN. 0 or a negative errno value. */
 static int ask_introduction(struct vnic_driver *nic, void *question)
 {
-	const uint32_t daemon = adapter.daemons;
+	const uint32_t generation = adapter.daemon_generation;
 	const struct peer_question *q = question;
 	int fds[VNIC_INBOX_FDS];
 	int rc = vnic_driver_introduce(nic, q->mac, q->qpn, fds);
@@ -332,7 +335,7 @@ static int ask_introduction(struct vnic_driver *nic, void *question)
 	if (rc)
 		tx_forget_qpn(&adapter.tx, q->qpn);
 	else
-		rc = add_inbox(q, fds, daemon);
+		rc = add_inbox(q, fds, generation);
 	adapter_unlock();
 	if (!rc)
 		adapter_populate_inbox();

@@ -25,11 +25,13 @@ int adapter_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct 
  * process.
  */
 int adapter_lease_qpns(void);
-/* `connected`: tells the daemon that a QP is connected to the remote QP, and sets remote->daemon.
- * Else tells the daemon, if it is still remote->daemon, that the connection has ended. */
+/* `connected`: tells the daemon that a QP is connected to the remote QP, and sets
+ * remote->daemon_generation. Else tells the daemon, if it is still that of the generation, that the
+ * connection has ended. */
 int adapter_register_remote_qp(struct remote_qp *remote, bool connected);
-/* `exists`: tells the daemon that the process has a QP with added->qpn, and sets added->daemon.
- * Else tells the daemon, if it is still added->daemon, that the QP is gone. */
+/* `exists`: tells the daemon that the process has a QP with added->qpn, and sets
+ * added->daemon_generation. Else tells the daemon, if it is still that of the generation, that the
+ * QP is gone. */
 int adapter_add_qpn(struct added_qp *added, bool exists);
 /*
  * Asks whether the remote queue pair is one of this host that can be reached without the HCA. 0: it

@@ -17,7 +17,7 @@ static bool add_if_known(struct remote_qp *remote)
 	bool known;
 
 	adapter_lock();
-	known = remote->daemon == adapter.daemons;
+	known = remote->daemon_generation == adapter.daemon_generation;
 	if (known)
 		LIST_INSERT_HEAD(&adapter.remote_qps, remote, link);
 	adapter_unlock();

@@ -73,7 +73,7 @@ void uverbs_file_free(struct uverbs_file *file)
 
 static void close_context(struct uverbs_file *file)
 {
-	const uint32_t forks = file->forks;
+	const uint32_t generation = file->fork_generation;
 
 	adapter_lock();
 	if (!file->was_live) {
@@ -96,7 +96,7 @@ static void close_context(struct uverbs_file *file)
 	adapter_apply_multicast();
 	remote_qp_flush();
 	added_qp_flush();
-	adapter_unref(forks);
+	adapter_unref(generation);
 }
 
 bool uverbs_file_get(struct uverbs_file *file)
@@ -190,7 +190,7 @@ static bool add_context(struct uverbs_file *file)
 	bool is_own;
 
 	adapter_lock();
-	is_own = file->forks == adapter_forks;
+	is_own = file->fork_generation == adapter_fork_generation;
 	file->live = is_own;
 	if (is_own)
 		LIST_INSERT_HEAD(&adapter.files, file, link);
@@ -208,24 +208,24 @@ void uverbs_log_open_error(int rc)
 
 /* Creates a context, and returns its descriptor. After an error ends the use of the adapter that
  * adapter_open() has counted, and returns a negative errno value. */
-static int make_context(int flags, uint32_t forks)
+static int make_context(int flags, uint32_t generation)
 {
 	const uint64_t size = memfd_size();
 	int fd = uverbs_file_memfd(flags, size), rc;
 	struct uverbs_file *file;
 
 	if (fd < 0) {
-		adapter_unref(forks);
+		adapter_unref(generation);
 		return fd;
 	}
 	file = uverbs_file_alloc();
 	if (!file) {
 		close(fd);
-		adapter_unref(forks);
+		adapter_unref(generation);
 		return -ENOMEM;
 	}
 	file->queues = (struct ring_space){.top = size};
-	file->forks = forks;
+	file->fork_generation = generation;
 	if (!add_context(file)) {
 		close(fd);
 		uverbs_file_free(file);
@@ -242,12 +242,12 @@ static int make_context(int flags, uint32_t forks)
 
 int uverbs_file_open(int flags)
 {
-	uint32_t forks;
-	int rc = adapter_open(&forks);
+	uint32_t generation;
+	int rc = adapter_open(&generation);
 
 	if (rc)
 		return rc;
-	rc = make_context(flags, forks);
+	rc = make_context(flags, generation);
 	if (rc < 0)
 		uverbs_log_open_error(rc);
 	return rc;

@@ -37,10 +37,10 @@ static const uint8_t gid[16] = {0xfe, 0x80, [15] = 1};
 
 /* --- In place of the daemon. */
 
-int __real_adapter_open(uint32_t *forks);
-int __wrap_adapter_open(uint32_t *forks);
-bool __wrap_adapter_ref(uint32_t *forks);
-void __wrap_adapter_unref(uint32_t forks);
+int __real_adapter_open(uint32_t *generation);
+int __wrap_adapter_open(uint32_t *generation);
+bool __wrap_adapter_ref(uint32_t *generation);
+void __wrap_adapter_unref(uint32_t generation);
 void __wrap_remote_qp_flush(void);
 int __wrap_vnic_driver_lease(struct vnic_driver *nic, uint32_t *qpn_first);
 
@@ -59,16 +59,16 @@ static void fork_at(int place)
 /* Uses that began in this process, and have not ended. */
 static int uses;
 
-bool __wrap_adapter_ref(uint32_t *forks)
+bool __wrap_adapter_ref(uint32_t *generation)
 {
-	*forks = adapter_forks;
+	*generation = adapter_fork_generation;
 	uses++;
 	return true;
 }
 
-int __wrap_adapter_open(uint32_t *forks)
+int __wrap_adapter_open(uint32_t *generation)
 {
-	__wrap_adapter_ref(forks);
+	__wrap_adapter_ref(generation);
 	fork_at(FORK_AFTER_OPEN);
 	return 0;
 }
@@ -86,9 +86,9 @@ void __wrap_remote_qp_flush(void)
 	fork_at(FORK_BEFORE_FLUSH);
 }
 
-void __wrap_adapter_unref(uint32_t forks)
+void __wrap_adapter_unref(uint32_t generation)
 {
-	if (forks == adapter_forks)
+	if (generation == adapter_fork_generation)
 		uses--;
 }
 
@@ -278,11 +278,11 @@ static void fork_in_handler(int number)
 static void *open_adapter(void *arg)
 {
 	const pid_t parent = getpid();
-	uint32_t forks;
+	uint32_t generation;
 	int rc;
 
 	opener_tid = gettid();
-	rc = __real_adapter_open(&forks);
+	rc = __real_adapter_open(&generation);
 	if (getpid() != parent)
 		_exit(rc == -EIO && !pthread_mutex_trylock(&adapter_open_lock) ? 0 : 1);
 	assert_true(rc < 0);

@@ -72,13 +72,13 @@ static int teardown(void **state)
 
 static void check_open(int error, uint32_t daemons, bool has_inbox)
 {
-	uint32_t forks;
+	uint32_t generation;
 
 	inbox_error = error;
-	assert_int_equal(adapter_open(&forks), 0);
+	assert_int_equal(adapter_open(&generation), 0);
 	assert_int_equal(attachments, daemons);
 	assert_int_equal(adapter.inbox != NULL, has_inbox);
-	adapter_unref(forks);
+	adapter_unref(generation);
 }
 
 /* As urxed that is restarted. */

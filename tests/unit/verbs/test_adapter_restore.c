@@ -120,9 +120,10 @@ static bool is_open_lock_free(void)
 /* The child's adapter is gone, and opens and closes take the lock. */
 static void end_child(int rc)
 {
-	uint32_t forks;
+	uint32_t generation;
 
-	_exit(rc == -EIO && is_open_lock_free() && !adapter.dev && !adapter_ref(&forks) ? 0 : 1);
+	_exit(rc == -EIO && is_open_lock_free() && !adapter.dev && !adapter_ref(&generation) ? 0
+											     : 1);
 }
 
 static int restore_and_fork(enum fork_place place, bool abort_it)
@@ -160,7 +161,7 @@ static void expect_restored(enum fork_place place)
 {
 	assert_int_equal(restore_and_fork(place, false), 0);
 	assert_non_null(adapter.dev);
-	adapter_unref(adapter_forks);
+	adapter_unref(adapter_fork_generation);
 	assert_null(adapter.dev);
 }
 

@@ -43,30 +43,30 @@ static uint32_t pd;
 
 /* --- In place of the daemon and libibverbs. */
 
-int __wrap_adapter_open(uint32_t *forks);
-bool __wrap_adapter_ref(uint32_t *forks);
-void __wrap_adapter_unref(uint32_t forks);
+int __wrap_adapter_open(uint32_t *generation);
+bool __wrap_adapter_ref(uint32_t *generation);
+void __wrap_adapter_unref(uint32_t generation);
 const struct hca_verbs *__wrap_hca_verbs_find(void);
 
 /* Uses that began in this process, and have not ended. */
 static int uses;
 
-bool __wrap_adapter_ref(uint32_t *forks)
+bool __wrap_adapter_ref(uint32_t *generation)
 {
-	*forks = adapter_forks;
+	*generation = adapter_fork_generation;
 	uses++;
 	return true;
 }
 
-int __wrap_adapter_open(uint32_t *forks)
+int __wrap_adapter_open(uint32_t *generation)
 {
-	__wrap_adapter_ref(forks);
+	__wrap_adapter_ref(generation);
 	return 0;
 }
 
-void __wrap_adapter_unref(uint32_t forks)
+void __wrap_adapter_unref(uint32_t generation)
 {
-	if (forks == adapter_forks)
+	if (generation == adapter_fork_generation)
 		uses--;
 }
 
