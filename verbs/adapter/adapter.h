@@ -74,7 +74,7 @@ struct adapter_hca {
 	struct adapter_take_over take_over;
 	/* An abandoned take-over has left queue pairs that neither the HCA nor the engine executes
 	 * yet: the engine thread polls the HCA each millisecond. */
-	bool stopped;
+	bool qps_stopped;
 };
 
 #define DUE_EVENTS_MAX 16

@@ -163,7 +163,7 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 	go_on_after_stop();
 	if (woken->notice && adapter_connected())
 		handle_notice();
-	if (adapter.hca.hca && (woken->hca || adapter.hca.stopped))
+	if (adapter.hca.hca && (woken->hca || adapter.hca.qps_stopped))
 		handle_hca();
 	if (polling->grant_until <= clock_now())
 		idle = empty_rings(stream, woken->inbox);

@@ -121,7 +121,7 @@ struct hca *adapter_hca_release(void)
 	adapter.hca.hca = NULL;
 	atomic_store_explicit(&adapter.hca_open, false, memory_order_relaxed);
 	adapter.hca.take_over = (struct adapter_take_over){0};
-	adapter.hca.stopped = false;
+	adapter.hca.qps_stopped = false;
 	hca_defer_destruction(hca);
 	hca_detach(hca);
 	uplink_qpns_update();
@@ -237,7 +237,7 @@ static const struct qp *next_number_unknown(uint32_t *at)
 }
 
 /* Whether the daemon has withdrawn the HCA itself, and not only reported that its port is down. */
-static bool hca_goes(void)
+static bool is_hca_withdrawn(void)
 {
 	return adapter.welcome.port.hca.generation != adapter.hca.generation;
 }
@@ -247,7 +247,8 @@ static bool hca_goes(void)
 static bool refuse_number_unknown(enum hca_taker taker, struct urxe_offload_refusal *refusal)
 {
 	uint32_t at = 0;
-	const struct qp *qp = taker == TAKER_GONE && hca_goes() ? NULL : next_number_unknown(&at);
+	const struct qp *qp =
+		taker == TAKER_GONE && is_hca_withdrawn() ? NULL : next_number_unknown(&at);
 
 	if (qp)
 		*refusal = (struct urxe_offload_refusal){URXE_OFFLOAD_NUMBER_UNKNOWN, qp->qpn};
@@ -298,13 +299,13 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
 
 /* After an abandoned take-over: the HCA keeps its queue pairs, and the engine gets the stopped ones
  * that have their receive requests back. But a new take-over, if one has begun, gets these. */
-static void keep(void)
+static void keep_queue_pairs(void)
 {
 	const bool drained = hca_drain(adapter.hca.hca);
 
 	if (drained && !adapter.hca.take_over.takers)
 		urxe_offload_keep(adapter.dev);
-	adapter.hca.stopped = !drained || urxe_offload_stopped(adapter.dev);
+	adapter.hca.qps_stopped = !drained || urxe_offload_stopped(adapter.dev);
 	uplink_qpns_update();
 }
 
@@ -316,13 +317,13 @@ void adapter_hca_abandon(enum hca_taker taker)
 	if (t->takers || !adapter.hca.hca)
 		return;
 	*t = (struct adapter_take_over){0};
-	keep();
+	keep_queue_pairs();
 }
 
 void adapter_hca_finish(void)
 {
-	if (adapter.hca.stopped)
-		keep();
+	if (adapter.hca.qps_stopped)
+		keep_queue_pairs();
 }
 
 /* --- An HCA that goes (URXE_HCA_GONE). */
@@ -359,7 +360,7 @@ static void fail_numbers_unknown(void)
  * engine cannot take over; each attempt does so, because the program may have created more. */
 static int try_take_over(struct urxe_offload_refusal *refusal)
 {
-	if (hca_goes())
+	if (is_hca_withdrawn())
 		fail_numbers_unknown();
 	return adapter_hca_take_over(TAKER_GONE, refusal);
 }

@@ -60,8 +60,9 @@ int adapter_hca_take_over(enum hca_taker taker, struct urxe_offload_refusal *ref
  * engine's completions and frames.
  */
 void adapter_hca_abandon(enum hca_taker taker);
-/* The engine thread calls it while adapter.hca.stopped: handles the HCA's events and completions,
- * and lets the engine execute the queue pairs whose receive requests have come back. */
+/* The engine thread calls it while adapter.hca.qps_stopped: handles the HCA's events and
+ * completions, and lets the engine execute the queue pairs whose receive requests have come back.
+ */
 void adapter_hca_finish(void);
 /* The reason as a clause for messages: about the queue pair refusal->qpn, such as "urxed does not
  * know its number"; or about the HCA, such as "the HCA has requests that do not end" after -EAGAIN.

@@ -31,7 +31,7 @@ static bool is_local(const struct qp *qp)
  */
 static bool may_stop(void)
 {
-	return adapter.hca.take_over.takers || adapter.hca.stopped;
+	return adapter.hca.take_over.takers || adapter.hca.qps_stopped;
 }
 
 /* Whether the engine executes the queue pair, or soon may, and other hosts send packets to it. */

@@ -130,7 +130,7 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = next_attempt(sleep, now);
 
-	if (adapter.hca.stopped || adapter.uplink_qpns_late)
+	if (adapter.hca.qps_stopped || adapter.uplink_qpns_late)
 		return sooner(at, now + MS);
 	if (adapter_connected()) {
 		at = sooner(at, hca_retry_due(&adapter.hca.retry));
@@ -270,8 +270,8 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 		at = adapter_polling.grant_until;
 		/* The thread must run again to check what ends no sleep: channels that are not
 		 * watched, stopped queue pairs, a socket to the daemon that has room again. */
-		if (at <= now || sleep->unwatched || adapter.reconnecting || adapter.hca.stopped ||
-		    adapter.uplink_qpns_late || is_time_to_retry(now))
+		if (at <= now || sleep->unwatched || adapter.reconnecting ||
+		    adapter.hca.qps_stopped || adapter.uplink_qpns_late || is_time_to_retry(now))
 			break;
 		look = next_look(adapter_thread.look, now > due ? now - due : 0);
 		at += look > adapter_polling.grant_ns ? look - adapter_polling.grant_ns : 0;

@@ -174,18 +174,18 @@ static void the_engine_goes_on_with_stopped_queue_pairs(void **state)
 	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
 	assert_int_equal(calls, 2);
 	adapter_hca_abandon(TAKER_QUIESCE);
-	assert_true(adapter.hca.stopped);
+	assert_true(adapter.hca.qps_stopped);
 	polls = keeps = 0;
 	adapter_hca_finish();
 	assert_int_equal(polls, 1);
 	assert_int_equal(keeps, 1);
-	assert_true(adapter.hca.stopped);
+	assert_true(adapter.hca.qps_stopped);
 	/* A new attempt holds the requests of the others back. */
 	assert_int_equal(take_over(TAKER_GONE), -EAGAIN);
 	stopped = false;
 	adapter_hca_finish();
 	assert_int_equal(keeps, 1);
-	assert_false(adapter.hca.stopped);
+	assert_false(adapter.hca.qps_stopped);
 	adapter_hca_finish();
 	assert_int_equal(polls, 3);
 }
@@ -202,10 +202,10 @@ static void the_engine_goes_on_after_all_completions(void **state)
 	adapter_hca_finish();
 	assert_int_equal(calls + keeps, 0);
 	stopped = resizing = false;
-	assert_true(adapter.hca.stopped);
+	assert_true(adapter.hca.qps_stopped);
 	adapter_hca_finish();
 	assert_int_equal(keeps, 1);
-	assert_false(adapter.hca.stopped);
+	assert_false(adapter.hca.qps_stopped);
 	assert_int_equal(take_over(TAKER_QUIESCE), -EAGAIN);
 	assert_int_equal(calls, 1);
 }

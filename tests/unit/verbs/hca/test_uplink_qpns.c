@@ -516,7 +516,7 @@ static void a_stopped_queue_pair_that_goes_on_is_received(void **state)
 	open_offloaded_qp();
 	stop_qp();
 	abandon();
-	assert_true(adapter.hca.stopped);
+	assert_true(adapter.hca.qps_stopped);
 	assert_true(is_received());
 	return_receives();
 	adapter_lock();
@@ -527,7 +527,7 @@ static void a_stopped_queue_pair_that_goes_on_is_received(void **state)
 	adapter_lock();
 	adapter_hca_finish();
 	adapter_unlock();
-	assert_false(adapter.hca.stopped);
+	assert_false(adapter.hca.qps_stopped);
 	assert_true(is_received());
 	assert_int_equal(urxed.changes, 1);
 }
