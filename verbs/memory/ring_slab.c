@@ -15,7 +15,8 @@ struct slab_ring {
 	uint64_t offset, size;
 	const uint8_t *start; /* where the program has mapped it; NULL: no such mmap() was seen */
 	bool live;
-	bool kept; /* destroyed; munmap() of librxe did nothing, so it is still mapped at start */
+	/* The ring is destroyed; munmap() of librxe did nothing, so it is still mapped at start. */
+	bool mapping_kept;
 };
 
 struct ring_slab {
@@ -115,8 +116,8 @@ static bool probe_mapping(const struct ring_slab *slab, const struct slab_ring *
 	return same;
 }
 
-/* Unmaps the mappings of librxe that the slab kept (ring_space_keep). Unmaps adjacent rings by one
- * call: call by call, their merged mapping would be in several pieces for a time. */
+/* Unmaps the mappings of librxe that the slab kept (ring_space_keep). Unmaps adjacent rings
+ * by one call: call by call, their merged mapping would be in several pieces for a time. */
 static void unmap_kept(const struct ring_slab *slab)
 {
 	const uint8_t *start = NULL, *end = NULL;
@@ -124,7 +125,7 @@ static void unmap_kept(const struct ring_slab *slab)
 	for (uint32_t i = 0; i < slab->n; i++) {
 		const struct slab_ring *ring = &slab->rings[i];
 
-		if (!ring->kept || !probe_mapping(slab, ring))
+		if (!ring->mapping_kept || !probe_mapping(slab, ring))
 			continue;
 		if (start && ring->start + ring->size == start) {
 			start = ring->start;
@@ -182,7 +183,8 @@ void ring_space_close(struct ring_space *space)
 
 /* --- Creation. */
 
-static bool reserve_slab(struct ring_space *space)
+/* Makes room for one more element in the array of slabs. False: no memory. */
+static bool make_room_for_slab(struct ring_space *space)
 {
 	uint32_t room = space->room ? 2 * space->room : 16;
 	struct ring_slab **slabs;
@@ -230,7 +232,7 @@ static bool add_slab(struct ring_space *space, int memfd, uint64_t size)
 	ring_space_unmap_room(space);
 	if (!find_gap(space, length, &index, &end) && !find_gap(space, length = size, &index, &end))
 		return false;
-	slab = reserve_slab(space) ? calloc(1, sizeof(*slab)) : NULL;
+	slab = make_room_for_slab(space) ? calloc(1, sizeof(*slab)) : NULL;
 	if (!slab)
 		return false;
 	base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, (off_t)(end - length));
@@ -334,10 +336,10 @@ bool ring_space_keep(const struct destroyed_ring *destroyed_one)
 	struct ring_slab *slab = find_slab(destroyed_one->space, destroyed_one->offset, &index);
 	struct slab_ring *ring = slab ? find_ring(slab, destroyed_one->offset) : NULL;
 
-	if (!ring || ring->live || ring->kept || ring->start != destroyed_one->start ||
+	if (!ring || ring->live || ring->mapping_kept || ring->start != destroyed_one->start ||
 	    !probe_mapping(slab, ring))
 		return false;
-	ring->kept = true;
+	ring->mapping_kept = true;
 	return true;
 }
 
@@ -352,5 +354,5 @@ bool ring_space_is_left(const struct ring_space *space, uint64_t offset, uint64_
 	if (!ring || ring->live)
 		return false;
 	return address == (uintptr_t)address_of(slab, offset) ||
-	       (ring->kept && address == (uintptr_t)ring->start + (offset - ring->offset));
+	       (ring->mapping_kept && address == (uintptr_t)ring->start + (offset - ring->offset));
 }

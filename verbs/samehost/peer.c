@@ -213,7 +213,10 @@ static bool verify_identity(struct peer *peer)
 	       invalidate_pieces(peer);
 }
 
-static void find_access(struct peer *peer)
+/* Finds out whether this process has access to the peer's memory, and sets peer->access. If it has,
+ * publishes the peer's token (published.reached), so that the peer may copy. No effect while the
+ * peer's engine thread does not run, or if this process takes part in no copies. */
+static void establish_access(struct peer *peer)
 {
 	peer->thread = owner_of(peer);
 	if (!peer->thread || !peer->of->published)
@@ -232,7 +235,7 @@ bool peer_may_copy(struct peer *peer)
 	if (atomic_load(&peer->of->refuses))
 		return false;
 	if (peer->access == ACCESS_UNKNOWN)
-		find_access(peer);
+		establish_access(peer);
 	return peer->access == ACCESS_GRANTED && owner_of(peer) == peer->thread &&
 	       is_reached_by(peer);
 }
@@ -264,7 +267,7 @@ struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t
 		.own = is_own_block(peers, block),
 	};
 	LIST_INSERT_HEAD(&peers->list, peer, link);
-	find_access(peer);
+	establish_access(peer);
 	return peer;
 }
 

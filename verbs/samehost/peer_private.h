@@ -27,7 +27,7 @@ struct peer {
 	bool excluded;    /* it may copy no more: its thread has marked a copy, and made none */
 	/* Whether the kernel permits access to the memory of the process. */
 	enum access access;
-	/* The identity of the peer's process, as find_access has read it: */
+	/* The identity of the peer's process, as establish_access has read it: */
 	int32_t pid;
 	int32_t thread; /* TID of its engine thread */
 	uint64_t start; /* its start time (process_started_at) */
