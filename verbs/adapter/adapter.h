@@ -94,10 +94,10 @@ struct due_events {
 	uint32_t drains; /* threads between due_events_begin_drain() and due_events_end_drain() */
 	/* Number of events that threads have taken from `list` and still send. */
 	_Atomic uint32_t in_flight;
-	/* due_events_release(), by a pointer because this folder may not include headers of poll/.
-	 * NULL before the engine thread starts for the first time: until then
+	/* due_events_unlock_and_send(), by a pointer because this folder may not include headers of
+	 * poll/. NULL before the engine thread starts for the first time: until then
 	 * comp_channel_send_later() sends events at once. */
-	void (*release)(void);
+	void (*unlock_and_send)(void);
 };
 
 struct adapter {
@@ -248,7 +248,7 @@ static inline void adapter_unlock(void)
 	if (__builtin_expect(adapter.lock.orphaned, 0))
 		adapter_unlock_orphaned();
 	else if (adapter.due_events.n)
-		adapter.due_events.release();
+		adapter.due_events.unlock_and_send();
 	else
 		lock_release(&adapter.lock);
 	adapter_leave();

@@ -267,7 +267,7 @@ int engine_thread_start(void)
 	if (self->wake_fd < 0)
 		return -errno;
 	main_thread_watch();
-	adapter.due_events.release = due_events_release;
+	adapter.due_events.unlock_and_send = due_events_unlock_and_send;
 	/* Signals are for the program's own threads. SIGSYS stays as the program has it: if a
 	 * filter of seccomp traps a system call by SIGSYS, and the thread blocks that signal, the
 	 * kernel kills the process. */

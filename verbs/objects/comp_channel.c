@@ -318,7 +318,7 @@ bool comp_channel_send_later(struct comp_channel *channel, uint64_t element)
 	const struct comp_channel_event event = {.element = element};
 	struct due_events *due = &adapter.due_events;
 
-	if (!due->release || due->drains || due->n == DUE_EVENTS_MAX)
+	if (!due->unlock_and_send || due->drains || due->n == DUE_EVENTS_MAX)
 		return comp_channel_send(channel, &event);
 	comp_channel_use(channel);
 	due->list[due->n++] = (struct due_event){.channel = channel, .element = element};

@@ -59,7 +59,7 @@ static void send_due(const struct due_event *due, uint32_t generation)
 	count_off();
 }
 
-void due_events_release(void)
+void due_events_unlock_and_send(void)
 {
 	struct due_event list[DUE_EVENTS_MAX];
 	const uint32_t n = adapter.due_events.n, generation = adapter_fork_generation;

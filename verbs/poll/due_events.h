@@ -4,9 +4,9 @@
  * event wakes a thread of the program, which calls ibv_req_notify_cq at once and needs the lock. If
  * the woken thread preempted a sender that held the lock, the woken thread would sleep again.
  *
- * comp_channel_send_later() makes an event due; adapter_unlock() calls due_events_release() if an
- * event is due. From then until the thread has sent it, without the lock, an event is in flight: it
- * can be neither withdrawn nor saved.
+ * comp_channel_send_later() makes an event due; adapter_unlock() calls due_events_unlock_and_send()
+ * if an event is due. From then until the thread has sent it, without the lock, an event is in
+ * flight: it can be neither withdrawn nor saved.
  */
 #ifndef URXE_VERBS_POLL_DUE_EVENTS_H
 #define URXE_VERBS_POLL_DUE_EVENTS_H
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* Releases adapter.lock, and sends the due events. */
-void due_events_release(void);
+void due_events_unlock_and_send(void);
 
 /*
  * With adapter.lock. A thread that wants to withdraw or save events first calls

@@ -81,7 +81,7 @@ static void run_input(uint64_t now, const struct urxe_frame *frames, uint32_t n)
 
 	urxe_input(adapter.dev, now, frames, n);
 	if (*one_sided != before)
-		poll_detect_served(&adapter_polling.detect);
+		poll_detect_note_one_sided(&adapter_polling.detect);
 }
 
 static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bool inbox)

@@ -3,7 +3,7 @@
 
 void poll_detect_begin(struct poll_detect *detect, uint64_t now)
 {
-	atomic_store_explicit(&detect->served, false, memory_order_relaxed);
+	atomic_store_explicit(&detect->one_sided, false, memory_order_relaxed);
 	atomic_store_explicit(&detect->since, now, memory_order_relaxed);
 }
 
@@ -30,7 +30,7 @@ static void update_score(struct poll_detect *detect, uint64_t since, uint64_t no
 	uint64_t present = since > back_at ? since - back_at : 0;
 
 	if (now - since > POLL_DETECT_SHORT_NS &&
-	    atomic_load_explicit(&detect->served, memory_order_relaxed)) {
+	    atomic_load_explicit(&detect->one_sided, memory_order_relaxed)) {
 		score = new_score(score, present, now - since);
 		atomic_store_explicit(&detect->back_at, now, memory_order_relaxed);
 	} else if (score) {

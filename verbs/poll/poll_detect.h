@@ -45,16 +45,16 @@ struct poll_detect {
 	_Atomic uint64_t back_at; /* when the last long time away ended */
 	_Atomic uint32_t score;   /* number of further short times away until the long ones are
 				     forgotten; 0: none is remembered */
-	_Atomic bool served;      /* a one-sided request was executed since the program went away */
+	_Atomic bool one_sided;   /* a one-sided request was executed since the program went away */
 };
 
 /* Call it when the program has taken completions: the time away begins. */
 void poll_detect_begin(struct poll_detect *detect, uint64_t now);
 /* Call it when the engine has executed a one-sided request of a peer: the present time away counts
  * if it is long. */
-static inline void poll_detect_served(struct poll_detect *detect)
+static inline void poll_detect_note_one_sided(struct poll_detect *detect)
 {
-	atomic_store_explicit(&detect->served, true, memory_order_relaxed);
+	atomic_store_explicit(&detect->one_sided, true, memory_order_relaxed);
 }
 /* Call it when the program makes a verbs call: the time away ends, and changes the score. Returns
  * the nanoseconds away; 0: the program was not away. */

@@ -78,10 +78,10 @@ static void watch_descriptors(struct thread_sleep *sleep)
 		(struct pollfd){adapter.hca.hca ? hca_async_fd(adapter.hca.hca) : -1, POLLIN, 0};
 	sleep->n = WATCH_CHANNELS;
 	adapter.channel_waits = false;
-	sleep->unwatched = false;
+	sleep->has_unwatched_channel = false;
 	LIST_FOREACH(channel, &adapter.waiting_channels, waiting_link)
 	{
-		sleep->unwatched |= is_full(sleep) || channel->lacks_memory;
+		sleep->has_unwatched_channel |= is_full(sleep) || channel->lacks_memory;
 		if (is_full(sleep) || channel->lacks_memory)
 			continue;
 		sleep->fds[sleep->n++] = (struct pollfd){channel->writer, POLLOUT, 0};
@@ -110,7 +110,7 @@ static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 		at = sooner(at, now + POLL_GRANT_NS);
 	sleep->grants = adapter_polling.grants;
 	/* Some channel with waiting events is not among the watched descriptors. */
-	if (sleep->unwatched)
+	if (sleep->has_unwatched_channel)
 		at = sooner(at, now + STUCK);
 	if (!LIST_EMPTY(&adapter.flushing_qps))
 		at = sooner(at, now + FLUSH);
@@ -206,7 +206,7 @@ static bool watches_closed(const struct thread_sleep *sleep)
  * descriptor counts as ready, also a closed one (POLLNVAL). The daemon's connection counts as ended
  * only if recv(2) finds its end. Returns the number of descriptors.
  */
-static int sleep_unwatched(struct thread_sleep *sleep, uint64_t ns)
+static int sleep_without_watching(struct thread_sleep *sleep, uint64_t ns)
 {
 	const struct timespec timeout = {.tv_nsec = ns < MS ? (long)ns : MS};
 	char byte;
@@ -229,7 +229,7 @@ static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 	int n = ppoll(sleep->fds, sleep->n, at == URXE_NEVER ? NULL : &timeout, NULL);
 
 	if ((n < 0 && errno == EINVAL) || watches_closed(sleep))
-		n = sleep_unwatched(sleep, ns);
+		n = sleep_without_watching(sleep, ns);
 	drain_eventfd(&sleep->fds[WATCH_WAKE]);
 	drain_eventfd(&sleep->fds[WATCH_IRQ]);
 	drain_eventfd(&sleep->fds[WATCH_INBOX]);
@@ -270,7 +270,7 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 		at = adapter_polling.grant_until;
 		/* The thread must run again to check what ends no sleep: channels that are not
 		 * watched, stopped queue pairs, a socket to the daemon that has room again. */
-		if (at <= now || sleep->unwatched || adapter.reconnecting ||
+		if (at <= now || sleep->has_unwatched_channel || adapter.reconnecting ||
 		    adapter.hca.qps_stopped || adapter.uplink_qpns_late || is_time_to_retry(now))
 			break;
 		look = next_look(adapter_thread.look, now > due ? now - due : 0);

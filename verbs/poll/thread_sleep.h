@@ -14,10 +14,10 @@
 
 struct thread_sleep {
 	struct pollfd fds[THREAD_SLEEP_FDS];
-	nfds_t n;        /* number of fds in use */
-	bool unwatched;  /* events wait at a channel whose socket is not among fds */
-	uint64_t until;  /* the planned end of the sleep, clock_now() */
-	uint32_t grants; /* polling.grants at the last sleep */
+	nfds_t n;                   /* number of fds in use */
+	bool has_unwatched_channel; /* events wait at a channel whose socket is not among fds */
+	uint64_t until;             /* the planned end of the sleep, clock_now() */
+	uint32_t grants;            /* polling.grants at the last sleep */
 	/* What the thread found after the last sleep: */
 	bool interrupt; /* an interrupt of the vNIC, the inbox or the direct uplink */
 	bool inbox;     /* an interrupt of the inbox */

@@ -52,7 +52,7 @@ static int setup(void **state)
 {
 	(void)state;
 	loop = loop_adapter_open(MTU);
-	adapter.due_events.release = due_events_release;
+	adapter.due_events.unlock_and_send = due_events_unlock_and_send;
 	while_sending = NULL;
 	return comp_channel_create(EVENT_SIZE, false, NULL, &channel, &fd);
 }
@@ -287,7 +287,7 @@ static void a_child_forked_after_the_release_forgets_the_adapter(void **state)
 	(void)state;
 	adapter_lock();
 	add_events(1);
-	adapter.due_events.release = release_and_fork;
+	adapter.due_events.unlock_and_send = release_and_fork;
 	adapter_unlock();
 	if (!child)
 		_exit(adapter.lock.orphaned || adapter_inside || adapter.tx.routes);

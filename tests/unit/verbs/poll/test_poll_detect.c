@@ -19,16 +19,16 @@
 static uint64_t now = 1;
 
 /*
- * Some times the program finds completions, then makes no call for `away`. `served`: peers change
- * its memory meanwhile.
+ * Some times the program finds completions, then makes no call for `away`. `one_sided`: peers
+ * change its memory meanwhile.
  */
-static void go_away(struct poll_detect *detect, uint64_t away, unsigned int times, bool served)
+static void go_away(struct poll_detect *detect, uint64_t away, unsigned int times, bool one_sided)
 {
 	while (times--) {
 		poll_detect_begin(detect, now);
 		now += away;
-		if (served)
-			poll_detect_served(detect);
+		if (one_sided)
+			poll_detect_note_one_sided(detect);
 		assert_int_equal(poll_detect_end(detect, now), away);
 	}
 }
@@ -44,7 +44,7 @@ static void test_times_away_without_one_sided_requests_do_not_count(void **state
 	struct poll_detect detect = {0};
 
 	(void)state;
-	poll_detect_served(&detect);
+	poll_detect_note_one_sided(&detect);
 	go_away(&detect, LOST, 1000, false);
 	assert_false(poll_detect_doubted(&detect));
 	be_away(&detect, LOST, 2);
@@ -125,7 +125,7 @@ static void test_clock_difference_of_threads_is_no_absence(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		poll_detect_begin(&detect, 1000);
-		poll_detect_served(&detect);
+		poll_detect_note_one_sided(&detect);
 		assert_int_equal(poll_detect_end(&detect, 999), 0);
 	}
 	assert_false(poll_detect_doubted(&detect));
