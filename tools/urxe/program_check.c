@@ -156,7 +156,8 @@ static void log_secure(const char *cmd)
 /* What the kernel executes a file by. */
 enum linking {
 	BY_LINKER,      /* the dynamic linker of glibc, or the file is no ELF program */
-	BY_MUSL,        /* musl's dynamic linker, which ends a program if it cannot preload */
+	BY_MUSL,        /* musl's dynamic linker, which ends a program if it cannot preload; or the
+			   file is that linker */
 	WITHOUT_LINKER, /* none: the program is statically linked */
 };
 
@@ -171,8 +172,8 @@ static bool names_musl(int fd, const GElf_Phdr *header)
 	return n > 0 && memmem(name, (size_t)n, musl, sizeof(musl) - 1);
 }
 
-/* Does the file have a name as a library (PT_DYNAMIC)? Without an interpreter, only a dynamic
- * linker has one: it preloads into the program that its arguments name. */
+/* Does the file have a name as a library (PT_DYNAMIC)? Among files without an interpreter glibc's
+ * dynamic linker has one: it preloads into the program that its arguments name. */
 static bool is_library(Elf *elf, const GElf_Phdr *header)
 {
 	Elf_Data *data =
@@ -183,6 +184,14 @@ static bool is_library(Elf *elf, const GElf_Phdr *header)
 		if (entry.d_tag == DT_SONAME)
 			return true;
 	return false;
+}
+
+/* Is the file musl's dynamic linker? It has neither an interpreter nor a name as a library. */
+static bool is_linker_of_musl(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strncmp(slash ? slash + 1 : path, "ld-musl-", strlen("ld-musl-"));
 }
 
 static enum linking linking_of(const char *path)
@@ -206,6 +215,8 @@ static enum linking linking_of(const char *path)
 				linking = names_musl(fd, &header) ? BY_MUSL : BY_LINKER;
 			else if (header.p_type == PT_DYNAMIC && is_library(elf, &header))
 				linking = BY_LINKER;
+		if (linking == WITHOUT_LINKER && is_linker_of_musl(path))
+			linking = BY_MUSL;
 	}
 	elf_end(elf);
 	close(fd);

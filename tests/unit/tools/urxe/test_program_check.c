@@ -195,6 +195,18 @@ static void test_programs_of_musl_are_refused(void **state)
 	unlink("musl");
 }
 
+/* As in `urxe run -- /lib/ld-musl-x86_64.so.1 PROGRAM`. */
+static void test_the_linker_of_musl_is_refused(void **state)
+{
+	(void)state;
+	logged = logged_musl = false;
+	write_program("ld-musl-x86_64.so.1", NULL);
+	assert_int_equal(program_check("./ld-musl-x86_64.so.1"), -1);
+	assert_true(logged_musl);
+	assert_false(logged);
+	unlink("ld-musl-x86_64.so.1");
+}
+
 /* The dynamic linker of this process, which has no interpreter itself. */
 static int find_linker(struct dl_phdr_info *program, size_t size, void *linker)
 {
@@ -248,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_setuid_of_an_unknown_user_is_ignored),
 		cmocka_unit_test(test_bits_of_a_script_have_no_effect),
 		cmocka_unit_test(test_programs_of_musl_are_refused),
+		cmocka_unit_test(test_the_linker_of_musl_is_refused),
 		cmocka_unit_test(test_a_dynamic_linker_is_no_static_program),
 	};
 
