@@ -306,10 +306,14 @@ static int receive_job(void)
 	int got = unix_packet_recv_fds(HELPER_SOCKET, &job->request, sizeof(job->request),
 				       &job->socket, 1);
 
-	if (got == sizeof(job->request) && job->request.job == FD_GUARD_CLOSED)
+	if (got == sizeof(job->request) && job->request.job == FD_GUARD_CLOSED) {
 		process.closed = process.arrived;
-	else if (got == sizeof(job->request) && job->socket >= 0)
+	} else if (got == sizeof(job->request) && job->socket >= 0) {
 		append_job();
+		return 0;
+	}
+	if (job->socket >= 0) /* of a packet of another length */
+		close(job->socket);
 	if (!got || got == -ECONNRESET)
 		return -EPIPE;
 	return got < 0 ? got : 0;
