@@ -3,11 +3,14 @@
  * Stores QPN leases in the file urxed.leases of the run directory, so that they survive the daemon.
  *
  * The file names each leased block's process, and the token by which this process may claim all of
- * its blocks from a later daemon. That daemon leases nothing to new processes until the surviving
- * processes have claimed their blocks (3 s at most), because their peers still send to these QPNs.
- * The file also stores the remote QPs and added QPNs (qpn_table.h) of each process. It stores the
- * GID index of each address, because survivors' QPs name their source by index. It stores who had
- * the last lease of each block, because the peers of a process that has ended may still send.
+ * its blocks from a later daemon. At that daemon a new process waits for its lease until the
+ * surviving processes have claimed their blocks (3 s at most), because their peers still send to
+ * these QPNs. Only a process that demands a block by its number does not wait.
+ *
+ * The file also stores the remote QPs (remote_qp_acl.h) and added QPNs (qpn_table.h) of each
+ * process. It stores the GID index of each address, because survivors' QPs name their source by
+ * index. It stores which user had the last lease of each block, because the peers of a process that
+ * has ended may still send.
  *
  * The file is valid for one boot. Format 4 is converted; a file of another format counts as empty.
  * Each record is changed by a single write, so a killed daemon leaves either the old record or the
@@ -30,7 +33,7 @@ struct lease_store_entry {
 	uint64_t token;         /* 0 = the block is not leased */
 	uint64_t start;         /* process_identity() of the process; 0 = unknown */
 	int32_t pid;            /* 0 = unknown: the process lives in another PID namespace */
-	uint32_t direct_uplink; /* 1 = the process has a packet socket on the direct uplink */
+	uint32_t direct_uplink; /* 1 = the process has packet sockets on the uplink */
 };
 
 struct lease_store_address {
@@ -38,12 +41,12 @@ struct lease_store_address {
 	uint16_t vlan;
 	uint8_t valid;
 	uint8_t reserved;
-	uint32_t freed; /* host_address.freed: counts removals; 0 = the host has the address */
+	uint32_t freed; /* host_address.freed of the index; 0 = the host has the address */
 };
 
 struct lease_store {
 	int fd;               /* -1 = nothing is stored */
-	uint32_t n_claimable; /* number of blocks that surviving processes may still claim */
+	uint32_t n_claimable; /* number of blocks in `claimable` */
 	/* True after lease_store_end_claims: from then on only frozen programs, and those that have
 	 * lost their connection to this daemon, may claim blocks. */
 	bool claims_ended;
@@ -89,7 +92,8 @@ void lease_store_remove(struct lease_store *r, uint32_t qpn);
 /* Whether the process of the block that begins with qpn lives, as process_lives() says. */
 bool lease_store_is_alive(const struct lease_store *r, uint32_t qpn);
 /* Call it when the process of the block that begins with qpn has lost its connection to this
- * daemon. The process may claim the block until `until` (ns, as now_ns()). */
+ * daemon. The process may claim the block until `until` (ns, as now_ns()), and longer while it is
+ * frozen. */
 void lease_store_lose(struct lease_store *r, uint32_t qpn, uint64_t until);
 
 /* Whether process pid has blocks that it may still claim. */
@@ -113,9 +117,8 @@ void lease_store_end_claims(struct lease_store *r, uint64_t now, lease_store_fro
 			    void *ctx);
 
 /*
- * Whether the process that had the block under an earlier daemon lives, although it did not claim
- * the block in time, for instance because of SIGSTOP. It may still write to inboxes. False when
- * another process has leased the block since.
+ * Whether a process lives that had the block and did not claim it in time, for instance because of
+ * SIGSTOP. It may still write to inboxes. False when another process has leased the block since.
  */
 bool lease_store_lives_without_claim(const struct lease_store *r, uint32_t block);
 

@@ -40,7 +40,7 @@ struct lease_table {
 	void *owner[LEASE_BLOCKS];
 	const bool *claimable; /* blocks that only lease_take_block may lease; NULL = none */
 	const struct lease_past *past; /* the last lease of each block; NULL = unknown */
-	uint32_t last;                 /* the block leased most recently */
+	uint32_t last;                 /* the block that lease_take leased most recently */
 	struct qpn_table *added;       /* QPNs that processes have added; NULL = none */
 	bool avoids_hca;               /* lease_avoid_hca was called */
 };
@@ -75,7 +75,8 @@ static inline uint32_t lease_block(uint32_t qpn)
 	return qpn >> LEASE_SHIFT & (LEASE_BLOCKS - 1);
 }
 
-/* Returns the owner of qpn (24 bits); NULL = neither leased nor added. */
+/* Returns the owner of qpn (24 bits); NULL = neither leased nor added, or only reserved
+ * (qpn_table.h). */
 static inline void *lease_owner(const struct lease_table *t, uint32_t qpn)
 {
 	void *owner = t->owner[lease_block(qpn)];
@@ -84,7 +85,7 @@ static inline void *lease_owner(const struct lease_table *t, uint32_t qpn)
 }
 
 /* Whether `owner` may add qpn (qpn_table.h): the QPN must not be in a block that another owner has
- * leased, nor in one that a process of an earlier daemon may claim. */
+ * leased, nor in one that a process may claim. */
 bool lease_may_add(const struct lease_table *t, const void *owner, uint32_t qpn);
 
 /*

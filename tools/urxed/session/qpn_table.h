@@ -7,8 +7,8 @@
  * lease_owner reads it for QPNs that are in no lease.
  *
  * Entries survive the daemon (lease_store.h): the next daemon reserves each QPN for the surviving
- * process. The reservation ends when the process adds the QPN again, or when it may no longer claim
- * its lease.
+ * process. The reservation ends when the process adds the QPN again. Otherwise it ends with the
+ * claims (qpn_table_end_restore), unless the process may then still claim its lease.
  */
 #ifndef URXE_URXED_SESSION_QPN_TABLE_H
 #define URXE_URXED_SESSION_QPN_TABLE_H
@@ -40,7 +40,7 @@ LIST_HEAD(qpn_entries, qpn_entry);
 
 /* A process that has added QPNs. All members but `owner` and `process` start as zero. */
 struct qpn_holder {
-	void *owner;      /* the result of qpn_table_owner */
+	void *owner;      /* the process's struct switch_port */
 	uint32_t process; /* as in qpn_record */
 	uint32_t n;       /* number of entries in the list */
 	struct qpn_entries list;
@@ -88,7 +88,8 @@ const struct qpn_entry *qpn_table_find(const struct qpn_table *t, uint32_t qpn);
 /* Whether the uplink must receive packets of other hosts to the block, because an engine executes
  * the queue pair of one of its QPNs (VNIC_QPN_UPLINK). */
 bool qpn_table_needs_uplink(const struct qpn_table *t, uint32_t block);
-/* Returns the owner of the QPN's holder; NULL: the QPN has no holder. */
+/* Returns qpn_holder.owner of the process that has added the QPN; NULL: none has, or the QPN is
+ * only reserved. */
 void *qpn_table_owner(const struct qpn_table *t, uint32_t qpn);
 
 /* Reserves a QPN for a surviving process. Calls come in the order of `place`, and before the first

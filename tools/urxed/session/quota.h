@@ -16,6 +16,7 @@
 bool quota_applies(uid_t user);
 /*
  * Whether a user who holds `own` of `limit` entries, of which `total` are taken, may take another.
+ * Always true for a user without a quota, even if all entries are taken.
  */
 bool quota_allows(uid_t user, uint32_t own, uint32_t total, uint32_t limit);
 /* Returns the number of connections that this process's descriptor limit allows, at most `most`. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sessions: one for each process that is attached to the daemon, from accept to hang-up. Events of
- * a session's descriptors in the daemon's epoll set have the session as data. Only the thread of
- * the daemon's main loop calls these functions.
+ * Sessions: one for each connection of a process to the daemon, from accept to hang-up. Events of a
+ * session's sockets in the daemon's epoll set have the session as data; those of its NIC's doorbell
+ * have none, and only wake the daemon. Only the thread of the daemon's main loop calls these
+ * functions.
  */
 #ifndef URXE_URXED_SESSION_SESSION_H
 #define URXE_URXED_SESSION_SESSION_H
@@ -35,10 +36,13 @@ struct session {
 	uint64_t token;          /* the process claims its blocks from the next daemon with it */
 	bool demands;            /* its HELLO demands a block by number, and claims no blocks */
 	bool claims;             /* its HELLO claims the blocks of an earlier connection */
-	bool has_uplink_socket;  /* the process has packet sockets on the direct uplink */
-	bool uplink_asked;       /* the process has requested packet sockets from this daemon */
+	bool has_uplink_socket;  /* the process has packet sockets on the uplink (session_uplink.h)
+				  */
+	bool uplink_asked;       /* the process has requested packet sockets on this connection */
 	uint32_t uplink_members; /* uplinks of the sockets: direct_uplink_find() at their start */
-	uint64_t ends_at; /* ns; when the process ended, if its frames waited then; 0 = no wait */
+	/* Time at which session_may_end first had to wait for frames of the process, ns; 0 = not
+	 * yet. */
+	uint64_t ends_at;
 	bool unwatched;   /* epoll does not report its messages, because its frames wait */
 	uint32_t drained; /* number of its frames forwarded before its next message */
 	/* Limits how often it may request inboxes of other processes (INTRODUCE). */
@@ -62,7 +66,8 @@ struct session_exclusion {
 };
 
 /* The filter of the uplink on the HCA's interface, while an HCA backs the device: the uplink
- * receives only packets to these blocks of QPNs. Others are for queue pairs of the HCA. */
+ * receives only packets to these blocks of QPNs and to QP1. Others are for queue pairs of the HCA.
+ */
 struct session_admission {
 	struct uplink *uplink; /* NULL: no uplink has such a filter */
 	uint32_t generation;   /* of the uplink when the filter was set */
@@ -119,7 +124,7 @@ struct sessions {
 #define SESSION_INTRODUCTION_NS 10000000ull
 
 /*
- * Time that a new daemon waits until the clients of an earlier one have claimed their leases, ns.
+ * Longest time that a new daemon waits for the clients of an earlier one to claim their leases, ns.
  */
 #define SESSION_CLAIM_NS 3000000000ull
 /*
@@ -136,8 +141,9 @@ struct sessions {
  */
 #define SESSION_END_NS 1000000000ull
 
-/* Restores remote QPs, added QPNs and claimable leases of an earlier daemon from the lease store.
- * The caller has set the pointers of *sessions. */
+/* Restores from the lease store what processes had under an earlier daemon: remote QPs
+ * (remote_qp_acl.h), added QPNs (qpn_table.h), and leases, which they may claim. The caller has set
+ * the pointers of *sessions. */
 void sessions_start(struct sessions *sessions);
 /*
  * Call it when the daemon begins to serve clients: these may claim leases for SESSION_CLAIM_NS from
@@ -227,14 +233,14 @@ void session_free_dead_lock(const struct sessions *sessions, struct session *s);
 /* --- session.c, for session_lease.c */
 /*
  * Sends the state of the port again to the sessions that lack it, if it is time for that. Returns
- * the time of the next call in ns. The main loop calls it when sessions_send_port may have failed
- * since sessions_tick.
+ * the time of the next call in ns; UINT64_MAX: no resend is due. The main loop calls it when
+ * sessions_send_port may have failed since sessions_tick.
  */
 uint64_t sessions_resend_port(struct sessions *sessions);
 /*
  * Handles the messages and hang-ups that waited for frames of their process, if the receivers have
- * taken the frames by now, or if SESSION_END_NS is over. Returns the time of the next call in ns;
- * an earlier call has an effect only after frames have moved.
+ * taken the frames by now, or if SESSION_END_NS is over. Returns the time of the next call in ns,
+ * UINT64_MAX: none waits; an earlier call has an effect only after frames have moved.
  */
 uint64_t sessions_tick_ends(struct sessions *sessions, uint64_t now);
 /* Returns the session of a connection, which must exist. */
@@ -243,7 +249,8 @@ struct session *sessions_find_conn(struct sessions *sessions,
 /*
  * Forwards the frames that the process posted before its message or hang-up, up to
  * SWITCH_RUN_FRAMES frames in a call. Returns false if there may be more: then the caller calls
- * again before it handles the message. `now` in ns.
+ * again before it handles the message. But after a full ring of frames it returns true, because
+ * the process may go on posting. `now` in ns.
  */
 bool session_forward_frames(struct sessions *sessions, uint64_t now, struct session *s);
 /*

@@ -173,8 +173,8 @@ static void await_close(const struct sessions *sessions, struct switch_port *por
 
 /*
  * Notes that no process has packet sockets any more. While no uplink permits any, processes close
- * theirs, and later they ask for new ones. The switch now receives their packets, and delivers them
- * when a process has closed its sockets (session_give_uplink).
+ * theirs, and later they ask for new ones. The switch now receives their packets. It delivers them
+ * when the process has said that its sockets are closed (session_give_uplink), or after CLOSE_NS.
  */
 static void forget_sockets(struct sessions *sessions)
 {
@@ -236,9 +236,9 @@ static bool is_admitted(const struct session_admission *now, const struct uplink
 }
 
 /*
- * Makes the uplink that has the filter receive all packets again, because the HCA has gone, or
- * because the filter would have too many blocks for the port or the kernel. Returns 0 or an error
- * of netdev_exclude_qpns.
+ * Makes the uplink that has the filter receive all packets again, because the HCA has gone,
+ * because the filter would have too many blocks, or because it could not be set. Returns 0 or an
+ * error of netdev_exclude_qpns.
  */
 static int admit_all(struct session_admission *now)
 {

@@ -33,8 +33,8 @@ struct slot_file {
 /* Opens or makes the file `name` in run_dir. format: at most 31 characters; a file of another
  * format becomes empty. Returns 0 or a negative errno value. */
 int slot_file_open(struct slot_file *s, const char *run_dir, const char *name, const char *format);
-/* Writes contents that could not be written before, and closes the file. Removes the file unless
- * `keep`. Does nothing if the file is not open. */
+/* Closes the file. With `keep`, first writes the contents that could not be written before; without
+ * it, removes the file. Does nothing if the file is not open. */
 void slot_file_close(struct slot_file *s, const char *run_dir, const char *name, bool keep);
 
 /*

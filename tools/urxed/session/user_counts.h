@@ -30,7 +30,7 @@ int user_counts_take(struct user_counts *counts, uid_t user, uint32_t limit);
 int user_counts_add(struct user_counts *counts, uid_t user);
 /* Counts one object less for a user. */
 void user_counts_drop(struct user_counts *counts, uid_t user);
-/* Frees the memory when all counts are 0. */
+/* Frees the memory, after which all counts are 0. */
 void user_counts_free(struct user_counts *counts);
 
 #endif
