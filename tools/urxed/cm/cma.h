@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The daemon's side of a program's rdma_cm_id: addresses, ports, listeners and connections, on top
- * of the connection manager in cm/. States, events and errors are those of the kernel's
- * drivers/infiniband/core/cma.c. ucma.h calls these functions for the commands of programs.
+ * of the connection manager in rxe/cm/. States, events and errors are those of the kernel's
+ * drivers/infiniband/core/cma.c. The files ucma*.c call these functions for the commands of
+ * programs.
  *
  * Functions that return int return 0 or the negative errno value that the kernel would return. Only
  * the daemon's thread calls them.
@@ -189,13 +190,16 @@ struct cma_id *cma_find_id(const struct cma *cma, uint32_t number);
  * -ENODEV: the address is of AF_IB and not the wildcard, as in the kernel on RoCE.
  * -EINVAL: the ID is bound, or a link-local address names no interface.
  * -EACCES: the program may not bind a port below CMA_PORT_UNPRIVILEGED.
- * -EPROTONOSUPPORT: the service ID is in no port space of the ID; or an error of cma_port_bind.
+ * -EPROTONOSUPPORT: an AF_IB address has a service ID of no port space that the ID (its RDMA_PS_*)
+ * may use.
+ * Also the errors of cma_port_bind.
  */
 int cma_bind(struct cma_id *id, const struct cma_addr *addr);
 /*
  * Resolves dst, from the ID's address. An ID that is not bound is bound to src first, or to the
- * wildcard if src is NULL, with the errors of cma_bind. After 0 an event ADDR_RESOLVED or
- * ADDR_ERROR follows, after timeout_ms milliseconds at the latest (-ETIMEDOUT).
+ * wildcard if src is NULL, with the errors of cma_bind. If it returns 0, it has reported an event
+ * ADDR_RESOLVED or ADDR_ERROR, or one follows, after timeout_ms milliseconds at the latest
+ * (-ETIMEDOUT).
  * -ENETUNREACH: no route to dst, or one of the two addresses is IPv4 and the other IPv6.
  * -EINVAL: the ID's address is loopback, and dst another host's (a multicast group is allowed); the
  * host no longer has the ID's address; the ID has another address family than dst, or is in another
@@ -205,7 +209,7 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr);
  */
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
 		     uint32_t timeout_ms);
-/* Reports the event ROUTE_RESOLVED. Returns -EINVAL if the ID's last step was not ADDR_RESOLVED. */
+/* Reports the event ROUTE_RESOLVED. Returns -EINVAL if the ID is not in CMA_STATE_ADDR_RESOLVED. */
 int cma_resolve_route(struct cma_id *id);
 /* As cma_resolve_route, for a program that sets the path record itself (RDMA_OPTION_IB_PATH). */
 int cma_set_path(struct cma_id *id, uint8_t traffic_class);
@@ -278,14 +282,16 @@ void cma_tick_resolve(struct cma *cma);
 void cma_cancel_resolve(struct cma_id *id);
 
 /* --- cma_connect.c: cm_ops.event. The connection manager reports a message for the connection of
- * the ID `ctx`, or that the peer does not answer. Passes a struct cma_event to the ID's owner. */
+ * the ID `ctx`, that the peer does not answer, or the end of TIMEWAIT. Passes a struct cma_event to
+ * the ID's owner if the kernel would report the event in the ID's state. */
 void cma_on_cm_event(void *ctx, enum cm_event event, const struct cm_mad *mad);
 
 /*
  * --- cma_request.c: cm_ops.request. The connection manager reports a REQ or SIDR_REQ. `ctx` is the
  * struct cma; *conn_ctx becomes the new ID. Rejects a request without a fitting listener, with a
  * P_Key that urxe0 lacks, or with IP addresses in its private data that differ from the packet's.
- * Drops the request if the listener is frozen, or if the listener's owner refuses the new ID.
+ * Drops the request if the listener is frozen, if no ID can be made, or if the listener's owner
+ * refuses the new ID.
  */
 enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
 				  void **conn_ctx);

@@ -12,7 +12,7 @@
 struct cma_addr {
 	uint16_t family; /* AF_INET, AF_INET6, CMA_AF_IB; 0 = no address */
 	uint16_t port;   /* host byte order; 0 = none */
-	uint32_t scope;  /* sin6_scope_id of a link-local IPv6 address */
+	uint32_t scope;  /* AF_INET6: sin6_scope_id */
 	uint32_t flow;   /* sin6_flowinfo, host byte order; 0 after a checkpoint */
 	uint8_t ip[16];  /* IPv4 as ::ffff:a.b.c.d; AF_IB: a GID */
 	/* Only for AF_IB, in host byte order; the low 16 bits of service_id are the port. */

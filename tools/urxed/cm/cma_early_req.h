@@ -25,7 +25,7 @@
 
 struct cma_early_req {
 	uint64_t service_id;
-	uint64_t due; /* time at which the connection manager rejects the request, ns */
+	uint64_t due; /* time at which the request expires, and is rejected, ns */
 	struct cm_path path;
 	uint8_t mad[CM_MAD_LEN];
 };

@@ -56,7 +56,8 @@ static bool is_on_interface(const struct host_address *a, uint32_t ifindex)
 }
 
 /* Whether the host's address is on the interface that the link-local address `addr` names. Also
- * true if `addr` is not link-local, or if the host has no address on that interface. */
+ * true if `addr` is not link-local or names no interface, or if the host has no address on that
+ * interface. */
 static bool is_in_scope(const struct host *host, const struct cma_addr *addr,
 			const struct host_address *own)
 {
@@ -102,8 +103,8 @@ static uint16_t find_ib_port_space(const struct cma_id *id, const struct cma_add
 	return 0;
 }
 
-/* Sets *ps. Returns -EPROTONOSUPPORT if the service ID of an AF_IB address is in no port space of
- * this ID. */
+/* Sets *ps. Returns -EPROTONOSUPPORT if an AF_IB address has a service ID of no port space that
+ * this ID may use. */
 static int choose_port_space(struct cma_id *id, uint16_t *ps)
 {
 	struct cma_addr *addr = &id->src.addr;

@@ -145,9 +145,9 @@ static void end_file(struct ucma_file *file)
 }
 
 /*
- * Keeps a file whose program may claim it again, or be restored here or elsewhere. Meanwhile the
- * ports of its IDs stay taken, and their peers get no answer, where they would otherwise be
- * refused.
+ * Keeps a file whose program may claim it again, or be restored here or elsewhere: its IDs keep
+ * their ports. A frozen file's peers get no answer; without the file they would be refused. The IDs
+ * of a file whose claim was lost are not frozen, and their events wait for the program.
  */
 static void depart(struct ucma_file *file, uint64_t time_limit)
 {

@@ -41,8 +41,8 @@
 /* Limit of the events of all IDs that programs have not fetched. If a user's quota of it (quota.h)
  * is used up, none of the user's IDs may resolve another address. */
 #define UCMA_EVENTS 131072
-/* Limit of the requests that the programs of one user have neither accepted nor rejected. It also
- * applies to users without quota, because other hosts cause the requests. */
+/* Limit of the new IDs of requests that the programs of one user have neither accepted nor
+ * destroyed. It also applies to users without quota, because other hosts cause the requests. */
 #define UCMA_REQUESTS_MAX 16384
 #define UCMA_STORE_NAME   "urxed.ids"
 /*
@@ -100,14 +100,15 @@ struct ucma_event {
 	uint64_t sequence; /* increases from event to event */
 	uint32_t slot;     /* number of its slot in ucma.store */
 	bool sent;         /* a packet with the event is in the program's socket, read or not */
-	bool cancelled;    /* the event's ID is gone; the program will skip the event's packet */
+	bool cancelled;    /* the event's ID or group is gone; the program will skip the packet */
 	TAILQ_ENTRY(ucma_event) link;     /* in the events of the file */
 	TAILQ_ENTRY(ucma_event) ctx_link; /* in the events of the ID */
 };
 
 /* Values of ucma_save_cursor.kind beside enum ucma_record_kind. */
 #define UCMA_SAVE_COMPLETE (UINT32_MAX - 1) /* all records were saved */
-#define UCMA_SAVE_BROKEN   UINT32_MAX /* an ID was destroyed meanwhile, or a record is missing */
+/* An ID has left the file meanwhile, or a record could not be written. */
+#define UCMA_SAVE_BROKEN UINT32_MAX
 
 /* The record that CM_ATTACH_SAVE last returned for a frozen file. All 0: it has returned none. */
 struct ucma_save_cursor {
@@ -182,12 +183,13 @@ struct ucma_ops {
 	struct cma_ops cma; /* `event` and `request`: ucma_on_event, ucma_on_request */
 	/*
 	 * Whether the process may name the QPN in a message. It may if it has leased or added the
-	 * QPN. It also may if the QPN is in block 0, which is never leased, and no queue pair of
-	 * the HCA has it. All processes in PID namespaces that the daemon does not see have the PID
-	 * 0, so among these the daemon distinguishes only the users.
+	 * QPN. It also may if the QPN is in block 0, which is never leased, and no process has
+	 * added it. If another urxed may use this device as its HCA, it also may name other QPNs
+	 * that no process has (rdmacm.c). All processes in PID namespaces that the daemon does not
+	 * see have the PID 0, so among these the daemon distinguishes only the users.
 	 */
 	bool (*may_name_qpn)(void *ctx, pid_t pid, uid_t user, uint32_t qpn);
-	/* Whether an earlier daemon gave leases to the process that it has not claimed yet. */
+	/* Whether the process has leases that it may claim, and has not claimed yet. */
 	bool (*has_claimable_leases)(void *ctx, pid_t pid);
 };
 
@@ -301,8 +303,9 @@ void ucma_event_add(struct ucma_file *file, struct ucma_event *event);
 void ucma_event_restore(struct ucma_file *file, struct ucma_event *event);
 /* Takes an event out of the queue; the caller then frees the event or adds it elsewhere. */
 void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event);
-/* Removes an event from its ID for good. Frees the event now if it was not sent, otherwise once the
- * program has skipped its packet. */
+/* Removes an event from its ID for good. If it was sent, makes the program skip its packet, and
+ * frees the event after that. If the program cannot skip more packets, all packets that it has not
+ * fetched become invalid, the other events are sent again, and the event is freed now. */
 void ucma_event_cancel(struct ucma_file *file, struct ucma_event *event);
 /* Call it when the content of the event changes. If a packet with the event was sent, all packets
  * that the program has not fetched become invalid, and are sent again. */
@@ -408,13 +411,15 @@ void ucma_fill_gid(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *i
 uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_rec_data *data,
 			const struct cma_id *id);
 /* Reads the traffic class of the path record that a program sets. Returns -EINVAL if none of the n
- * path records is primary and bidirectional. */
+ * path records has the flags IB_PATH_GMP, IB_PATH_PRIMARY and IB_PATH_BIDIRECTIONAL, and no
+ * others. */
 int ucma_read_path(const struct ib_path_rec_data *data, uint32_t n, uint8_t *traffic_class);
 /*
- * Fills QP attributes. For a UD ID, or an ID without a connection, fills those of INIT, whatever
- * `state` is; otherwise those of `state`: INIT, RTR or RTS. Returns -EINVAL if the ID has no
- * device, or is a listener for RC or UC. With a connection, also returns -EINVAL for another state,
- * if the connection has ended, or, for RTR and RTS, if the peer's QPN is not known yet.
+ * Fills QP attributes. For a UD ID, or an ID without a connection, fills those of INIT, whatever QP
+ * state `state` is; otherwise those of `state`: INIT, RTR or RTS. Returns -EINVAL if `state` is no
+ * QP state, or if the ID has no device, or is a listener for RC or UC. With a connection, also
+ * returns -EINVAL for another state, if the connection has ended, or, for RTR and RTS, if the
+ * peer's QPN is not known yet.
  */
 int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state);
 

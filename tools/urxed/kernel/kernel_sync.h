@@ -30,7 +30,8 @@
 struct kernel_vlan {
 	int ifindex; /* 0 = unused */
 	struct roce_port_guard port_guard;
-	/* Another program has UDP port 4791, so the interface's addresses get no GIDs. */
+	/* UDP port 4791 could not be bound, and not because rdma_rxe has it: so the interface's
+	 * addresses get no GIDs. */
 	bool refused;
 };
 
@@ -49,7 +50,7 @@ struct kernel_sync {
 	 */
 	const struct hca_monitor *hca;
 	bool missing;      /* an uplink's interface does not exist */
-	uint32_t left_out; /* addresses without a GID, because the host's GID table is full */
+	uint32_t left_out; /* addresses without a GID, because `table` or the GID table is full */
 	bool notifies;     /* iface_notifies_peers has become true since the last
 			      kernel_sync_take_notice */
 	bool must_read;    /* the kernel has reported a change: `table` must be read again */

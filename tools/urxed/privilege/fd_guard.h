@@ -4,8 +4,8 @@
  * block for as long as its sender wants (vnic/peer_socket.h). So the daemon receives and closes
  * only descriptors that a helper process has checked. The helper also closes the sockets whose
  * queues hold descriptors, and receives and checks the descriptors of inboxes that survive a
- * restart of the daemon. The daemon has one such helper. If the helper has ended, the next call of
- * this file starts another one, but not within 1 s of the last start.
+ * restart of the daemon. The daemon has one such helper. If the helper has ended, the next call
+ * that needs it starts another one, but not within 1 s of the last start.
  */
 #ifndef URXE_URXED_PRIVILEGE_FD_GUARD_H
 #define URXE_URXED_PRIVILEGE_FD_GUARD_H

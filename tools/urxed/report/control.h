@@ -21,8 +21,8 @@
 #define CONTROL_SOCKET_NAME "urxed.ctl"
 #define CONTROL_VERSION     6
 #define CONTROL_PORT        64 /* bytes of a port's name, with its NUL */
-/* Limit of the connections that have sent no request yet; one more makes the daemon close the
- * oldest. */
+/* The daemon closes a connection that has sent no request when it has accepted this many later
+ * ones. */
 #define CONTROL_PEERS 16
 
 enum control_type { CONTROL_SHOW = 1, CONTROL_CAPTURE };
@@ -97,7 +97,7 @@ struct control {
 	int listen_fd;
 	struct accept_pause pause;
 	int peers[CONTROL_PEERS]; /* connections that have sent no request yet; -1 = free */
-	uint32_t next;            /* connections so far; modulo CONTROL_PEERS the oldest peer */
+	uint32_t next;            /* connections so far; modulo CONTROL_PEERS the next index */
 };
 
 /* Listens in run_dir, where it replaces the socket of a daemon that has ended. Returns 0 or a
@@ -107,7 +107,8 @@ int control_open(struct control *c, const char *run_dir, const struct control_op
 void control_event(struct control *c, uint64_t now);
 /* Accepts connections again after a pause (accept_pause.h); result as of accept_pause_tick. */
 uint64_t control_tick(struct control *c, uint64_t now);
-/* Closes all connections and removes the socket. Does nothing after control_open has failed. */
+/* Closes the connections that have sent no request, and removes the socket. Does nothing after
+ * control_open has failed. */
 void control_close(struct control *c, const char *run_dir);
 
 #endif

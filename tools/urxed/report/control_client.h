@@ -45,9 +45,9 @@ bool control_client_next(int fd, int *ring, char port[CONTROL_PORT], bool *ended
  *   qps, mrs  rows as in state_document.h, each with the process' name and pid; of qps also
  *             `port`, the number of the process's port
  *   counters  rows of each process, with pid; `of` is the process' name
- *   leases    `answered`: the process has sent its state. Then `qps` is the number of its QPs in
- *             that block of QPNs, and `mrs` the number of its MRs. `refused`: in the first lease of
- *             a process whose answer was not accepted, the reason.
+ *   leases    `answered`: the report has the state of the process. Then `qps` is the number of its
+ * QPs in that block of QPNs, and `mrs` the number of its MRs. `refused`: in the first lease of a
+ * process whose answer was not accepted, the reason.
  *
  * Uses SIGALRM (close_alarm.h). With wait_ms > 0, raises the soft limit of descriptors to the hard
  * one.

@@ -46,7 +46,8 @@ uint64_t monitor_tick(struct monitor *m, uint64_t now);
 /* Ends all captures and closes all connections. Call it before the sessions are closed. */
 void monitor_close(struct monitor *m);
 
-/* Writes the counters that are not 0 to the log, one a line. */
+/* Writes to the log, one a line, the counters of vNICs and the switch's drops that are not 0, the
+ * impairments of uplinks, and the number of clients. */
 void monitor_log_counters(const struct monitor *m);
 
 #endif

@@ -38,9 +38,9 @@ struct process_sockets {
 /*
  * Adds the states that processes send on their sockets to the report, as control_client.h says.
  * Ends when all have answered, or after CONTROL_CLIENT_LONGEST_S. Leaves out a process that has not
- * begun its answer within wait_ms. Each packet of an answer gives its process
- * CONTROL_CLIENT_PROGRESS_MS more. Processes are not trusted: their packets may contain anything,
- * and each process has one answer.
+ * begun its answer within wait_ms. Each -EINPROGRESS gives its process CONTROL_CLIENT_PROGRESS_MS
+ * more; how many of them count depends on the number of the process's QPNs. Processes are not
+ * trusted: their packets may contain anything, and each process has one answer.
  */
 void process_states_collect(json_t *report, const struct process_sockets *sockets,
 			    uint32_t wait_ms);

@@ -6,7 +6,7 @@
  *            interface, gids: [{index, gid, type, vlan}], pkeys: [n], clients, captures}
  *           - type: "rocev2" or "rocev1"
  *           - vlan: 0 = none
- *           - clients: connected processes, also those that have not opened the device
+ *           - clients: connections of processes, also of those that have no vNIC yet
  * ports     [{number, name, kind, pid, state, failovers, page_size, counters: {name: n},
  *             drops: {name: n}, device}]
  *           - kind: "urxed", "uplink", "vm" or "process" (switch/switch_port.h)
@@ -16,7 +16,8 @@
  *             state in the bond (bond/bond.h)
  *           - failovers: how often other uplinks of the bond took over from this one; null: no bond
  *           - counters, drops: the switch's counters (switch/switch_port.h)
- *           - device: {name: n}, the counters of vnic/device.h or netdev/netdev.h; null for urxed
+ *           - device: {name: n}, the counters of vnic/device.h or netdev/netdev.h; null for urxed,
+ *             and for a port without a vNIC or an open uplink
  * hca       [{device, port, kind, driver, firmware, state, mtu, speed_gbps, interface, uplink,
  *             roce, used, reason}], the ports of the host's RDMA devices
  *           - kind: "RoCE", "InfiniBand", "iWARP" or "other"

@@ -7,8 +7,9 @@
 #include "common/unix_packet.h"
 #include "urxed/report/control.h"
 
-/* A batch of at most UNIX_PACKET_FDS_MAX processes. Processes are asked in batches, so that the
- * daemon needs few descriptors. */
+/* A batch of at most UNIX_PACKET_FDS_MAX processes, with a socket pair for each: the client gets
+ * one end, the process the other, on which it answers the client directly. Batches keep the number
+ * of the daemon's descriptors small. */
 struct batch {
 	struct control_processes packet; /* to the client */
 	struct session *sessions[UNIX_PACKET_FDS_MAX];

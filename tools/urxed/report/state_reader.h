@@ -20,7 +20,7 @@
 #define STATE_TEXT_MAX 63
 
 struct state_limits {
-	uint32_t qps; /* most QPs of the document: one per leased or added QPN of the process */
+	uint32_t qps; /* most QPs of the document */
 	/* Units that the document may cost; state_read subtracts its cost. A unit is about 150
 	 * bytes of memory: a member costs one unit, a row 16. */
 	uint32_t units;

@@ -36,8 +36,7 @@ struct session {
 	uint64_t token;          /* the process claims its blocks from the next daemon with it */
 	bool demands;            /* its HELLO demands a block by number, and claims no blocks */
 	bool claims;             /* its HELLO claims the blocks of an earlier connection */
-	bool has_uplink_socket;  /* the process has packet sockets on the uplink (session_uplink.h)
-				  */
+	bool has_uplink_socket;  /* the process has packet sockets on the uplink */
 	bool uplink_asked;       /* the process has requested packet sockets on this connection */
 	uint32_t uplink_members; /* uplinks of the sockets: direct_uplink_find() at their start */
 	/* Time at which session_may_end first had to wait for frames of the process, ns; 0 = not
@@ -66,7 +65,7 @@ struct session_exclusion {
 };
 
 /* The filter of the uplink on the HCA's interface, while an HCA backs the device: the uplink
- * receives only packets to these blocks of QPNs and to QP1. Others are for queue pairs of the HCA.
+ * receives only packets to QP1 and to these blocks of QPNs. Others are for the HCA's queue pairs.
  */
 struct session_admission {
 	struct uplink *uplink; /* NULL: no uplink has such a filter */
