@@ -95,7 +95,7 @@ struct cma_id {
 	/*
 	 * MAC of the next hop to `peer` when the address was resolved, or from which the ID's
 	 * request came. It is 0 before the resolution, and after the ID's restoration from a
-	 * checkpoint; the path then has the smallest MTU.
+	 * checkpoint; cma_path_mtu then takes the smallest MTU of the uplinks.
 	 */
 	uint8_t next_hop[ETHER_MAC_LEN];
 	uint8_t tos;

@@ -57,8 +57,8 @@ static struct kernel_vlan *find_vlan(struct kernel_sync *k, int ifindex)
 
 /*
  * Binds UDP port 4791 of a VLAN interface, unless the daemon has done so. If that fails, the
- * addresses of the interface get no GIDs, unless the interface's HCA (rdma_rxe) has the port. Logs
- * only the first of several failures.
+ * addresses of the interface get no GIDs, unless the interface has a RoCE device that may have
+ * bound the port (rdma_rxe). Logs only the first of several failures.
  */
 static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 {
@@ -74,7 +74,7 @@ static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 		v = find_vlan(k, 0);
 	v->ifindex = iface->ifindex;
 	rc = roce_port_guard_open(&v->port_guard, iface->name, error);
-	/* A port that the interface's HCA (rdma_rxe) has bound does not count as refused. */
+	/* A port that the interface's RoCE device may have bound does not count as refused. */
 	v->refused = rc && !(rc == -EADDRINUSE &&
 			     hca_monitor_has_interface(k->hca, iface->name,
 						       uplink_is_xdp(&k->uplinks[iface->uplink])));

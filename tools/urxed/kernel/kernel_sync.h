@@ -30,8 +30,8 @@
 struct kernel_vlan {
 	int ifindex; /* 0 = unused */
 	struct roce_port_guard port_guard;
-	/* UDP port 4791 could not be bound, and not because rdma_rxe has it: so the interface's
-	 * addresses get no GIDs. */
+	/* UDP port 4791 could not be bound, and no RoCE device of the interface may have it: so the
+	 * interface's addresses get no GIDs. */
 	bool refused;
 };
 
@@ -44,9 +44,9 @@ struct kernel_sync {
 	struct uplink *uplinks;
 	uint32_t n_uplinks;
 	/*
-	 * Tells whether a VLAN interface has an RDMA device of rdma_rxe, which may have bound UDP
-	 * port 4791. If so, the addresses of the interface get GIDs although urxed cannot bind the
-	 * port.
+	 * Tells whether a VLAN interface has a RoCE device, as of rdma_rxe, which may have bound
+	 * UDP port 4791. If so, the addresses of the interface get GIDs although another socket has
+	 * the port.
 	 */
 	const struct hca_monitor *hca;
 	bool missing;      /* an uplink's interface does not exist */

@@ -8,9 +8,10 @@
  * that does not answer delays no other MAD. gsi_run serves known senders first: those whose MAC was
  * confirmed by ARP or neighbour discovery.
  *
- * The rejection of a request (REJ) goes to the MAC from which the request came. So a request that
- * no program has answered needs no entry of the neighbour table. A sender with an invented address
- * gets at most one MAD of the same length for each of its own.
+ * If urxed itself rejects a request, because no ID listens or the request's new ID was destroyed
+ * unanswered, the rejection goes to the MAC from which the request came. So such requests need no
+ * entries of the neighbour table. A sender with an invented address gets at most one MAD of the
+ * same length for each of its own.
  */
 #ifndef URXE_URXED_QP1_GSI_H
 #define URXE_URXED_QP1_GSI_H

@@ -4,11 +4,11 @@
  * (report.h):
  *
  *   /urxe/host         pid, uptime_s, mtu, clients, ... (GIDs and P_Keys: see urxe show)
- *   /urxe/ports        the numbers of the switch's ports
+ *   /urxe/ports,N      the numbers of at most 256 ports of the switch, without the first N
  *   /urxe/port,N       one port: name, kind, state, and its counters, drop_NAME and device_NAME
- *   /urxe/counters     sums: switch_NAME, drop_NAME, vnic_NAME
- *   /urxe/leases       the first QPN of each lease
- *   /urxe/lease,QPN    one lease: port, process, pid, uid, qpn_first, qpn_count
+ *   /urxe/counters     the rows of `counters`, as OF_NAME: switch_NAME, drop_NAME, ...
+ *   /urxe/leases,N     the first QPNs of at most 256 leases, without the first N leases
+ *   /urxe/lease,QPN    one lease: port, process, pid, uid, qpn_first, qpn_count, ...
  */
 #ifndef URXE_URXED_REPORT_TELEMETRY_H
 #define URXE_URXED_REPORT_TELEMETRY_H

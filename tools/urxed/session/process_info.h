@@ -2,12 +2,13 @@
 /*
  * Facts about a process: its name, capabilities and identity; and the boot ID.
  *
- * Of a program that it does not trust, the daemon reads only /proc/PID/comm, which the kernel
- * answers from its own data, and before Linux 6.9 also /proc/PID/stat (process_identity,
- * process_lives). For cmdline, environ and maps the kernel reads the program's memory, where a FUSE
- * file or userfaultfd may let the read wait. For stat and status the kernel holds that memory for a
- * moment: if the program ends in that moment, the reader closes the files that the program has
- * mapped, such as a TCP socket with SO_LINGER, and may have to wait for that.
+ * Of a program that it does not trust, the daemon reads only /proc/PID/comm and ns/user
+ * (namespace_query.h), which the kernel answers from its own data, and before Linux 6.9 also
+ * /proc/PID/stat (process_identity, process_lives). For cmdline, environ and maps the kernel reads
+ * the program's memory, where a FUSE file or userfaultfd may let the read wait. For stat and status
+ * the kernel holds that memory for a moment: if the program ends in that moment, the reader closes
+ * the files that the program has mapped, such as a TCP socket with SO_LINGER, and may have to wait
+ * for that.
  */
 #ifndef URXE_URXED_SESSION_PROCESS_INFO_H
 #define URXE_URXED_SESSION_PROCESS_INFO_H

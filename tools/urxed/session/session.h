@@ -115,9 +115,9 @@ struct sessions {
 
 /*
  * Token bucket of a process's INTRODUCE requests: VNIC_BLOCKS at once, one for each possible
- * process of the host, and then 100 a second. It is limited, because for each request the daemon
- * reads /proc, or asks a helper process that does (namespace_query.h). If the bucket is empty, the
- * daemon answers that it knows no peer, and packets take the switch.
+ * process of the host, and then 100 a second. It is limited, because for a request the daemon may
+ * have to read /proc, or ask a helper process that does (namespace_query.h). If the bucket is
+ * empty, the daemon answers that it knows no peer, and packets take the switch.
  */
 #define SESSION_INTRODUCTIONS   VNIC_BLOCKS
 #define SESSION_INTRODUCTION_NS 10000000ull
