@@ -132,7 +132,7 @@ struct ucma_answer {
 struct ucma_file {
 	struct ucma *ucma;
 	int fd;       /* command socket; -1: restored and not yet claimed, departed, or ended */
-	int event_fd; /* event socket, with a packet for each event; -1 before the hello */
+	int event_fd; /* event socket, with a packet for each event; -1 before the welcome */
 	uint32_t n_events;
 	uint32_t sent;             /* number of sent events, which are the first ones */
 	struct ucma_event *unsent; /* the first event that is not yet sent; NULL = none */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Lets the daemon connect to sockets of virtual machines in other users' directories. Ports
- * qemu:PATH try to connect once a second until the machine listens, and remove their own socket at
- * the end. Root's daemon needs CAP_DAC_OVERRIDE for that. So that the daemon can drop the
- * capability, a helper process keeps it, and serves only the paths of the daemon's own uplinks.
- * vm_socket_start makes the qemu: ports use the helper.
+ * Lets the daemon connect to sockets of virtual machines in other users' directories, and remove
+ * its own sockets there. A port qemu:PATH,connect tries to connect once a second until QEMU
+ * listens; other qemu: ports remove the file of their own socket when they close. Root's daemon
+ * needs CAP_DAC_OVERRIDE for that. So that the daemon can drop the capability, a helper process
+ * keeps it, and serves only the paths of the daemon's own uplinks. vm_socket_start makes the qemu:
+ * ports use the helper.
  *
  * If the file system of a path does not answer, the daemon waits once: 100 ms to connect, or 1 s to
  * remove. After that it never waits for this path: the port gets the connection at its first try

@@ -52,7 +52,7 @@ struct lease_store {
 	bool claims_ended;
 	uint32_t last; /* the block that an earlier daemon has leased most recently */
 	bool claimable[LEASE_BLOCKS];
-	uint64_t claim_until[LEASE_BLOCKS]; /* end of claims to lost blocks, ns; 0 = not lost */
+	uint64_t claim_until[LEASE_BLOCKS]; /* from lease_store_lose, ns; 0 = not lost */
 	struct lease_past past[LEASE_BLOCKS];
 	struct lease_store_entry entries[LEASE_BLOCKS];
 	/* Copies of the entries that lease_store_end_claims has removed, until their blocks are

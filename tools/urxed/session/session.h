@@ -31,7 +31,7 @@ struct session {
 	bool awaits_welcome;
 	bool joined;             /* the process has a lease, and its port is in the switch */
 	bool asked;              /* it was sent the last request for its state (state_query.c) */
-	bool port_unsent;        /* the newest port notice is still to be sent to it */
+	bool port_unsent;        /* the state of the port is still to be sent to it */
 	uint32_t blocks;         /* number of leased blocks of QPNs */
 	uint64_t token;          /* the process claims its blocks from the next daemon with it */
 	bool demands;            /* its HELLO demands a block by number, and claims no blocks */
@@ -42,7 +42,7 @@ struct session {
 	/* Time at which session_may_end first had to wait for frames of the process, ns; 0 = not
 	 * yet. */
 	uint64_t ends_at;
-	bool unwatched;   /* epoll does not report its messages, because its frames wait */
+	bool unwatched;   /* epoll does not report its messages while frames wait for receivers */
 	uint32_t drained; /* number of its frames forwarded before its next message */
 	/* Limits how often it may request inboxes of other processes (INTRODUCE). */
 	struct token_bucket introductions;
@@ -100,8 +100,8 @@ struct sessions {
 	/* For a block with added QPNs: 1 + the user whose process added the first one; 0: unknown.
 	 * Unless the block is leased, it counts as one of this user's blocks. */
 	uint64_t adders[LEASE_BLOCKS];
-	uint64_t now;             /* time of the event being handled, ns */
-	uint64_t resend_at;       /* time of the next try of failed port notices, ns; 0 = none */
+	uint64_t now;       /* time of the event being handled, ns */
+	uint64_t resend_at; /* time of the next sessions_resend_port that sends, ns; 0 = none */
 	struct session *speaking; /* the session whose message the daemon is handling */
 	uint32_t limit;           /* maximum number of connections */
 	uint64_t inbox_checks;    /* number of checks of inboxes that were started */
@@ -158,7 +158,7 @@ void sessions_begin_claims(struct sessions *sessions, uint64_t now);
 int session_accept(struct sessions *sessions, int listen_fd);
 /* Handles an epoll event of one of the session's descriptors. */
 void session_event(struct sessions *sessions, uint64_t now, struct session *s);
-/* Whether the process has a queue pair in a multicast group. */
+/* Whether the process's vNIC takes multicast frames, as while a queue pair is in a group. */
 bool session_wants_multicast(const struct session *s);
 /*
  * Sends the state of the port and its GID table to every session. If a session's socket is full,
