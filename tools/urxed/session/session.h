@@ -166,8 +166,9 @@ bool session_wants_multicast(const struct session *s);
  * notice, sessions_tick sends it later.
  */
 void sessions_send_port(struct sessions *sessions);
-/* Allows or forbids that frames of all present and future sessions bypass the switch, by inboxes
- * and by packet sockets on the uplink. */
+/* Allows or forbids that all present and future sessions send frames past the switch, by inboxes
+ * and by packet sockets on the uplink. For frames that sockets receive see sessions_update_uplink.
+ */
 void sessions_allow_bypass(struct sessions *sessions, bool on);
 /* Gives sessions the inboxes that they had under an earlier daemon, after fd_guard.h has checked
  * them. Call it when fd_guard_fd is readable. */

@@ -11,10 +11,10 @@
 
 /*
  * Answers a process's request for packet sockets; ctx is the struct sessions. Returns as
- * vnic_server_ops.uplink: the number of sockets, or a negative status. A negative status in *answer
- * is the process's message that it has no sockets any more. The daemon keeps no copy of the
- * sockets, because a process can hold the kernel's lock of its socket for ever, and setsockopt(2)
- * would wait for that lock.
+ * vnic_server_ops.uplink: the number of sockets, or a negative status. A status other than 0
+ * in *answer is the process's message that it has no sockets any more, or cannot use them. The
+ * daemon keeps no copy of the sockets, because a process can hold the kernel's lock of its socket
+ * for ever, and setsockopt(2) would wait for that lock.
  */
 int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 			struct vnic_attach_uplink *answer, int fds[VNIC_UPLINK_SOCKETS]);
