@@ -149,7 +149,8 @@ struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uin
 bool cm_is_crowded(struct cm *cm, const struct cm_path *path, uint64_t service_id);
 /* The connection is half open from now on, until it is established or ends. */
 void cm_enter_half_open(struct cm_conn *conn);
-/* The connection is established or ends: it is no longer half open, nor in `unconfirmed`. */
+/* The connection is established, ends or is frozen: it is no longer half open, nor in
+ * `unconfirmed`. */
 void cm_leave_half_open(struct cm_conn *conn);
 /*
  * The request of a half-open connection has been answered: adds the connection to `unconfirmed`. If
@@ -217,8 +218,8 @@ void cm_enter_timewait(struct cm_conn *conn, uint64_t now);
 uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime);
 
 /*
- * SIDR_REQs have no GUID, only a source address. This key of the address stands for the GUID in the
- * tables.
+ * The tables find a peer's request by the CA GUID and the communication ID of its sender
+ * (cm_find_peer). A SIDR_REQ has no GUID: this hash of the peer's GID (path->dgid) takes its place.
  */
 uint64_t cm_path_key(const struct cm_path *path);
 

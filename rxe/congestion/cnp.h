@@ -14,7 +14,8 @@
 /* Most CNPs of a device per interval: congestion on many QPs must not cause a flood of CNPs. */
 #define CNP_MAX_PER_INTERVAL 256
 
-/* The QP has accepted a packet: makes a CNP due if the packet is marked (RFC 3168: CE). */
+/* The QP has accepted a packet: makes a CNP due if the packet is marked (RFC 3168: CE), unless the
+ * limits above or URXE_CONGESTION_NONE forbid it. Multicast datagrams and CNPs get none. */
 void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p);
 /* Writes the CNP that is due into the frame. False: the device's GID table no longer has the CNP's
  * source GID, and the CNP is dropped. */

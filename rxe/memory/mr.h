@@ -37,7 +37,7 @@ struct urxe_mr {
 	uint32_t n_pieces;
 	struct mr_piece
 		*pieces; /* in the order of offsets, none empty; one more entry marks the end */
-	struct mr_held *held;       /* one per piece; NULL: no piece was ever unmapped */
+	struct mr_held *held;       /* one per piece; NULL: no piece is held */
 	struct mr_piece at_first[]; /* the pieces of the registration */
 };
 

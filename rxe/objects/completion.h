@@ -41,8 +41,9 @@ void fail_recv(struct urxe_qp *qp, enum urxe_wc_status status);
  * in a SRQ stay there. Does nothing while the HCA has requests of the QP's own queue. */
 void flush_recvs(struct urxe_qp *qp);
 
-/* Adds a completion of the QP to the CQ. If the CQ is full (cq_overrun), or was overrun before, the
- * completion is lost, and all QPs of the CQ enter the error state. */
+/* Adds a completion of the QP to the CQ. If the CQ is full, the completion is lost, and all QPs of
+ * the CQ enter the error state (cq_overrun). If the CQ was overrun before, the completion is lost,
+ * and this QP enters the error state. */
 void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_wc *wc);
 
 /* --- Error state. */

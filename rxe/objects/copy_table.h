@@ -22,8 +22,9 @@ int copy_table_init(struct urxe_dev *dev);
 void copy_table_free(struct urxe_dev *dev);
 
 /*
- * Publishes the rights of a key, unless the key's place in the table is taken, or the table has no
- * room for its pieces. `pieces` has grant->n_pieces entries; it is not read if that is 1.
+ * Publishes the rights of a key, unless the key's place in the table is taken, its pieces are too
+ * many, or the table has no room for them. `pieces` has grant->n_pieces entries; it is not read if
+ * that is 1.
  */
 void copy_table_publish_grant(struct urxe_dev *dev, const struct urxe_copy_grant *grant,
 			      const struct mr_piece *pieces);
@@ -58,7 +59,8 @@ struct urxe_copy_grant *copy_table_grant(struct urxe_copy_table *table, uint32_t
 /* The only place where the table may have the QP; the place may be empty. NULL: the QPN's block has
  * no chunk, so the table does not have the QP. */
 struct urxe_copy_qp *copy_table_qp(struct urxe_copy_table *table, uint32_t qpn);
-/* Copies an entry of size bytes. False: its device is changing it, and the copy is not valid. */
+/* Copies an entry of size bytes. False: its device is changing it, or has changed it meanwhile, and
+ * the copy is not valid. */
 bool copy_table_read_entry(const void *place, void *entry, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Keeps copies of request packets with later PSNs than the expected one, until the missing packets
- * arrive. Until then their payload is not written to the application's memory. responder/psn_gap.c
- * is the caller.
+ * Keeps copies of request packets that cannot be executed yet: those behind a missing one, and an
+ * expected one that has to wait (RESP_POSTPONED). Until their execution their payload is not
+ * written to the application's memory. responder/psn_gap.c is the caller.
  */
 #ifndef URXE_OBJECTS_OUT_OF_ORDER_H
 #define URXE_OBJECTS_OUT_OF_ORDER_H

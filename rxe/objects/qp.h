@@ -91,7 +91,7 @@ struct requester {
 	 * window_may_grow, remote, unacked, timed_out, asks_ack, frame_span and resent_end.
 	 * urxe_state_save saves most of these members. */
 	bool nak_seen;  /* a sequence NAK or an RNR NAK named una */
-	bool missing;   /* a response was found missing since the last progress */
+	bool missing;   /* a response was found missing since una moved or a timeout expired */
 	bool probe_all; /* the device was absent after una last moved, or the peer announced
 			  itself: the next probe sends all outstanding packets */
 	uint8_t naks;   /* sequence NAKs since una moved; urxe_state_save sets it to 1 if nak_seen,
@@ -100,7 +100,8 @@ struct requester {
 	bool window_may_grow; /* the next window without a loss enlarges `window` */
 	uint8_t probes;       /* sent since the latest of: una moved, a timeout, an announcement */
 	uint8_t peer;         /* enum peer_kind */
-	bool remote : 1;      /* RC with a peer on another host: the share of window.h applies */
+	bool remote : 1;      /* RC without go-back-N, with a peer on another host: the share of
+				 window.h applies */
 	bool unacked : 1;     /* dev->unacked_qps counts the QP */
 	bool timed_out : 1;   /* a local ACK timeout expired since una moved; false with
 				 go-back-N. urxe_state_save clears it */
@@ -201,7 +202,7 @@ struct responder {
 	uint32_t ack_psn, ack_msn;
 	uint8_t message; /* enum resp_message in progress */
 	bool has_wqe;    /* wqe is a receive request that is taken and not completed */
-	bool nak_sent;   /* a NAK for the expected PSN was sent */
+	bool nak_sent;   /* a NAK of the expected PSN is due or was sent */
 	bool ack_due;
 	uint8_t nak;  /* syndrome of the NAK that is due; 0 = none */
 	bool in_gap;  /* `gap` is in use: a request before received ones is missing, psn_gap_suspect
@@ -344,9 +345,9 @@ static inline uint32_t requester_outstanding(const struct requester *req)
 void qp_change_unacked(struct urxe_qp *qp);
 
 /*
- * After so many local ACK timeouts without an answer the peer counts as silent. With fewer, QPs
- * whose packets a full receive ring drops would count as silent too. The other QPs would then take
- * over their share of the window, and fill the ring again.
+ * After a local ACK timeout the peer counts as silent if so many retries were used up since una
+ * moved. With fewer, QPs whose packets a full receive ring drops would count as silent too. The
+ * other QPs would then take over their share of the window, and fill the ring again.
  */
 #define SILENT_TIMEOUTS 4
 

@@ -84,7 +84,7 @@ struct call {
 	 * the table. set_mtu: bytes.
 	 */
 	uint32_t value;
-	uint64_t context; /* of a CQ or SRQ; post_malformed: wr_id */
+	uint64_t context; /* of a CQ, SRQ or QP; post_malformed: wr_id */
 	/* req_notify_cq: solicited only. unmapped: done. set_gid: RoCEv1. set_gso: on. */
 	bool flag;
 	union {
@@ -195,7 +195,8 @@ void event_fields(struct state_stream *s, struct urxe_replay_event *event);
 /* The kind of record that has an event of this kind. */
 enum record_kind event_record(enum urxe_replay_kind kind);
 
-/* Sets data and data_len to the headers of a frame that urxe_output wrote. */
+/* Sets data, data_len and frame_len for a frame that urxe_output wrote: its headers, without the
+ * original value of an atomic. */
 void event_set_headers(struct urxe_replay_event *event, const struct urxe_frame *frame);
 
 #endif

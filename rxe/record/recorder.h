@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hooks of recordings. Each entry point of the engine has RECORD_ENTRY. Each place that calls the
- * owner calls one of the functions below, if HAS_RECORDING. A device that records writes a record.
- * A device that replays a recording (state/replay.c) compares the event with its record.
+ * Hooks of recordings. Each entry point in CALL_LIST records its call, usually by RECORD_ENTRY.
+ * Each place that calls the owner calls one of the functions below, if HAS_RECORDING. A device that
+ * records writes a record. A device that replays a recording (state/replay.c) records no calls, and
+ * compares each event with its record.
  */
 #ifndef URXE_RECORD_RECORDER_H
 #define URXE_RECORD_RECORDER_H

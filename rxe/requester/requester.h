@@ -11,8 +11,9 @@
 #include "objects/sq.h"
 
 /*
- * Default window of a QP. A repair takes more than a round trip, and the transfer should continue
- * meanwhile: this window holds about four round trips of 20 us at 25 Gb/s.
+ * Default window of a QP whose peer is on another host. A repair takes more than a round trip, and
+ * the transfer should continue meanwhile: with a path MTU of 1024 this window holds about four
+ * round trips of 20 us at 25 Gb/s.
  */
 #define REQ_WINDOW_PACKETS 256
 #define REQ_WINDOW_BYTES   (512 * 1024)
@@ -40,8 +41,8 @@ bool req_execute(struct urxe_qp *qp);
 bool req_output(struct urxe_qp *qp, struct urxe_frame *frame);
 /* Whether all sent packets are acknowledged, and no message is sent in part (IBA 10.3.1.4). */
 bool req_drained(const struct urxe_qp *qp);
-/* The QP has entered SQD: asks for an acknowledgement of the sent packets if none of these has
- * asked, and acts as req_check_drained. */
+/* The QP has entered SQD: RC, and no message is sent in part: asks for an acknowledgement of the
+ * sent packets if the newest has not asked (retransmit_for_ack). Then acts as req_check_drained. */
 void req_begin_drain(struct urxe_qp *qp);
 /* Reports that the send queue in SQD has drained, if the owner has asked for the event. */
 void req_check_drained(struct urxe_qp *qp);

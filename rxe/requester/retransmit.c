@@ -416,8 +416,11 @@ void retransmit_end_rnr_wait(struct urxe_qp *qp)
 
 /* --- Missing responses. */
 
-/* Asks for the missing responses again by sending their requests, once for each response; after
- * that the timers decide. False: no retry is left. */
+/*
+ * Sends the requests of missing responses again, once for each response PSN; with go-back-N, all
+ * outstanding packets, once until una moves. After that the timers decide. Uses one retry until una
+ * moves or the ACK timeout expires. False: none is left.
+ */
 static bool ask_for_missing(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;

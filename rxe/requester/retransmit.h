@@ -33,8 +33,8 @@ void retransmit_init(struct urxe_qp *qp);
 const struct send_wqe *retransmit_next(struct urxe_qp *qp);
 /* The packet at req.resend.psn, which has `span` PSNs, was sent again: moves req.resend.psn on. */
 void retransmit_packet_resent(struct urxe_qp *qp, uint32_t span);
-/* Any request packet was sent, new or again: starts the ACK timeout unless it runs, and restarts
- * the timer of the probe. */
+/* Any request packet was sent, new or again: starts the ACK timeout unless it runs, with a rate
+ * limit always. Sets the time of the next probe anew; after an absence, to no later time. */
 void retransmit_packet_sent(struct urxe_qp *qp);
 
 /*
@@ -56,7 +56,7 @@ void retransmit_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
 void retransmit_end_rnr_wait(struct urxe_qp *qp);
 /* An implied NAK (IBA 9.7.6.1.2): a later response shows that READ or atomic responses are missing.
  * Requests each missing response again once, after urxe_dev_attr.reorder_ns. With go-back-N: sends
- * all outstanding packets again, at once. False: no retry is left. */
+ * all outstanding packets again, at once, but once until una moves. False: no retry is left. */
 bool retransmit_implied_nak(struct urxe_qp *qp);
 /*
  * Called after retransmit_implied_nak, for an RNR NAK or a sequence NAK of req.acked: the peer has

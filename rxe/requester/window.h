@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Window of an RC requester: how many of its packets may be unacknowledged (docs/recovery.md).
- * Losses shrink the QP's own window. QPs whose peers are on other hosts share another limit: the
- * receive rings on the way have room for the windows of two QPs, but not for those of all QPs.
+ * Losses shrink the QP's own window. Without go-back-N, QPs whose peers are on other hosts share
+ * another limit: the largest windows of two QPs, which fill half a receive ring on the way. Those
+ * of all QPs would not fit.
  */
 #ifndef URXE_REQUESTER_WINDOW_H
 #define URXE_REQUESTER_WINDOW_H
@@ -15,7 +16,8 @@
 
 /* Sets req.window to its maximum. The QP has no outstanding PSN. */
 void window_init(struct urxe_qp *qp);
-/* The caller has set the QP's path, or restored the QP: sets req.remote. */
+/* The caller has set the QP's path, or restored the QP: limits req.window to the path's maximum,
+ * and sets req.remote. */
 void window_path_changed(struct urxe_qp *qp);
 /* The requester has found a loss: shrinks req.window, once for all losses of one window. */
 void window_lost(struct urxe_qp *qp);
@@ -33,7 +35,7 @@ bool window_allows(const struct urxe_qp *qp, uint32_t span);
  * sent: in packets, their payloads may need more slots than an inbox has. */
 bool window_allows_resend(const struct urxe_qp *qp);
 
-/* This QP's part of the limit that QPs with peers on other hosts share, packets: at least 4, unless
+/* This QP's part of the limit that QPs with req.remote share, packets: at least 4, unless
  * req.window is less; at most req.window. */
 uint32_t window_share(const struct urxe_qp *qp);
 

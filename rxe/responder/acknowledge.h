@@ -46,7 +46,7 @@ void resp_fail_without_nak(struct urxe_qp *qp);
  */
 void resp_repeat_and_nak(struct urxe_qp *qp);
 /* The requester repeats requests: starts the timer of the ACK that follows the last repetition
- * (resp_ack_at_last). */
+ * (resp_ack_at_last). No effect with go-back-N. */
 void resp_start_ack_timer(struct urxe_qp *qp);
 /*
  * The timer of resp_start_ack_timer has fired, or the QP ends before: makes the ACK due. In the

@@ -12,8 +12,8 @@
 /*
  * Answers a request with an old PSN, without a second execution. A READ: sends the data again. An
  * atomic operation, FLUSH or ATOMIC WRITE: sends the first result again. A SEND or WRITE: sends an
- * ACK. Drops a request whose result is no longer kept, or that differs from the original. `flags`:
- * enum urxe_opcode_flag of the opcode.
+ * ACK if the packet asks for it, or later (resp_start_ack_timer). Drops a request whose result is
+ * no longer kept, or that differs from the original. `flags`: enum urxe_opcode_flag of the opcode.
  */
 void resp_duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags);
 

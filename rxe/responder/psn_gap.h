@@ -47,8 +47,8 @@ bool psn_gap_has_expected(const struct urxe_qp *qp);
  * timer for 3 ms plus `delay` ns. If no request arrives, psn_gap_time_out calls
  * resp_repeat_and_nak as soon as no response is due any more. If still no request arrives, it
  * calls that function again 12 ms later. If a gap's NAK was already repeated for the last time,
- * sends this NAK again at once. Does nothing while a gap's timer runs, after an RNR NAK, and in
- * RESP_UNKNOWN.
+ * sends this NAK again at once. Does nothing while a gap's timer runs, while another NAK is due or
+ * was sent, and in RESP_UNKNOWN.
  */
 void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay);
 /* The gap timer has fallen due, and the expected request is not kept: sends the gap's NAK, or calls

@@ -6,7 +6,8 @@
 #include "memory/mw.h"
 #include "state/state_records.h"
 
-/* Restoring: whether the binding is one that mw_bind could have made. */
+/* Restoring: whether the window's rights and bytes are within those of the region. Does not check
+ * `start`, nor ZERO_BASED of type 1. */
 static bool is_bindable(const struct urxe_mw *mw, const struct urxe_mr *mr,
 			const struct urxe_qp *qp)
 {

@@ -27,8 +27,8 @@ struct timers_entry {
 	struct timer *timer; /* NULL: the timer has left the run */
 };
 
-/* A timer goes to the first run whose last entry is not later than the timer. The first run gets
- * most new deadlines; the other runs get deadlines that are earlier than its last entry. */
+/* A timer goes to the first run that has room and whose last entry is not later than the timer. So
+ * the first run gets most new deadlines; the other runs get earlier ones. */
 #define TIMER_RUNS 3
 
 /* A ring in the order of times; indices are free-running. */

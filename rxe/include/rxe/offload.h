@@ -130,8 +130,9 @@ struct urxe_offload_ops {
  * the owner chooses their QPN or key, or sets urxe_rq_attr.alone. A queue pair whose QPN the owner
  * chose cannot use a shared receive queue of the HCA (-EOPNOTSUPP). Memory windows cannot be
  * created then (-EOPNOTSUPP). Fast registrations are the engine's alone. While a PD has other
- * regions that are the engine's alone, its connected queue pairs are not offloaded, and its new
- * shared receive queues are the engine's alone. A recording of the device (rxe/record.h) ends.
+ * regions that are the engine's alone, its new connections without a shared receive queue of the
+ * HCA are not offloaded, and its new shared receive queues are the engine's alone. A recording of
+ * the device (rxe/record.h) ends.
  */
 void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx);
 /*

@@ -5,8 +5,9 @@
  * docs/replay.md describes the format.
  *
  * A recording has no contents of memory: neither of registered memory nor of inline data. It has
- * the headers of sent frames. Of a received frame it has a digest if the frame passed the switch,
- * because a capture has the frame then; else it has the whole frame.
+ * the headers of sent frames. Of a received frame it has a digest if a capture has the frame, that
+ * is, if the frame passed the switch and urxe_recorder.whole_frames is false; else it has the whole
+ * frame.
  */
 #ifndef URXE_RXE_RECORD_H
 #define URXE_RXE_RECORD_H

@@ -125,11 +125,12 @@ struct urxe_dev_attr {
 	 * least 4 packets, and never more than its own window.
 	 */
 	uint32_t max_packets;
-	/* Time from the detection of a missing request to the sequence NAK, because the request may
-	 * be late rather than lost; ns, 0 = 5,000, 1 = at once. */
+	/* Time from the detection of a missing request to the sequence NAK, or of a missing
+	 * response to the repetition of its request: the packet may be late rather than lost. ns, 0
+	 * = 5,000, 1 = at once. With go_back_n always at once. */
 	uint32_t reorder_ns;
-	/* Shortest silence of a peer before a probe, ns; 0 = 20,000. A probe is the oldest
-	 * unacknowledged packet, sent again before the local ACK timeout. Every packet sets this
+	/* Shortest silence of a peer before a probe, ns; 0 = 20,000. A probe sends the oldest
+	 * unacknowledged packets again before the local ACK timeout. Every packet sets this
 	 * deadline, so an owner that sleeps until the next deadline may want a longer time. */
 	uint32_t probe_ns;
 	/* Recovers from losses as in the specification, without the additions of docs/recovery.md.
@@ -314,7 +315,8 @@ struct urxe_mr_attr {
 
 /*
  * Registers a region. -EINVAL: the attributes contradict each other; -EEXIST: the key is taken;
- * -EOPNOTSUPP: the device has no persistent memory; -ENOMEM; or an error of the HCA.
+ * -EOPNOTSUPP: URXE_ACCESS_FLUSH_PERSISTENT without urxe_ops.persist; -ENOMEM; or an error of the
+ * HCA.
  */
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr);
 /*
@@ -333,9 +335,10 @@ int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr);
 int urxe_mr_dereg(struct urxe_mr *mr);
 /*
  * The owner is about to unmap these bytes, or to map other memory in their place: withdraws them
- * from the region until it is registered anew. Accesses to them fail as where `guard` returns
- * false. After success the engine does not access them. -ENOMEM: nothing has changed;
- * urxe_mr_unmap_all, which needs no memory, withdraws the whole region for good.
+ * from the region until it is registered anew, or urxe_mr_unmapped() gives them back. Accesses to
+ * them fail as where `guard` returns false. After success the engine does not access them. -ENOMEM:
+ * nothing has changed; urxe_mr_unmap_all, which needs no memory, withdraws the whole region for
+ * good.
  */
 int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes);
 void urxe_mr_unmap_all(struct urxe_mr *mr);
@@ -501,8 +504,8 @@ void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load);
 /* Whether the next WRITE or READ tries the copy transport first, if no request is outstanding. */
 bool urxe_qp_tries_copy(const struct urxe_qp *qp);
 /*
- * Executes posted requests by the copy transport, as far as possible. The next urxe_output would
- * do so, too, but takes longer.
+ * Executes posted requests by the copy transport, as far as possible; hands those of an offloaded
+ * QP to the HCA. The next urxe_output would do so, too, but takes longer.
  */
 void urxe_qp_execute(struct urxe_qp *qp, uint64_t now);
 /*

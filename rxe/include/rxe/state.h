@@ -65,9 +65,9 @@ struct urxe_state_save {
  * most errors; urxe_copy_rights_publish publishes them again.
  *
  * -EBUSY: a peer still copies by the copy transport (try again until urxe_copy_ops.settled), or a
- * call of urxe_mr_unmap waits for its urxe_mr_unmapped. -EOPNOTSUPP: an HCA executes queue pairs
- * (rxe/offload.h). -EBADMSG: the mtu is more than 65535, or the device contradicts itself, which is
- * a fault of the engine. -ENOMEM.
+ * call of urxe_mr_unmap waits for its urxe_mr_unmapped. -EOPNOTSUPP: an HCA executes queue pairs,
+ * or has a shared receive queue (rxe/offload.h). -EBADMSG: the mtu is more than 65535, or the
+ * device contradicts itself, which is a fault of the engine. -ENOMEM.
  */
 int urxe_state_save(struct urxe_dev *dev, uint64_t now, const struct urxe_state_save *how,
 		    uint8_t **stream, size_t *length);

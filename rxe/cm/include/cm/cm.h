@@ -131,8 +131,8 @@ uint64_t cm_next_deadline(const struct cm *cm);
 const uint64_t *cm_counters(const struct cm *cm);
 /* Number of connections, including those that their owner has released. */
 uint32_t cm_conns(const struct cm *cm);
-/* Whether the manager has the connection that a received DREQ names, and the connection has not
- * ended. cm_input answers a DREQ of an unknown connection, too. */
+/* Whether the manager has the connection that a received DREQ names, in another state than CM_IDLE.
+ * cm_input answers a DREQ of an unknown connection, too. */
 bool cm_knows_dreq(const struct cm *cm, const struct cm_path *path, const struct cm_pair *dreq);
 
 /* Parameters of one side of a connection. */
@@ -204,8 +204,9 @@ int cm_sidr_resolve(struct cm *cm, uint64_t now, const struct cm_sidr_request *r
 int cm_sidr_answer(struct cm_conn *conn, const struct cm_sidr_reply *reply);
 
 /*
- * The owner releases the connection and gets no more events. The manager sends a REJ to a peer that
- * waits for an answer, and a DREQ by cm_tick to a connected peer; then it frees the connection.
+ * The owner releases the connection and gets no more events. The manager sends the message that
+ * ends the connection in its state (REJ, SIDR_REP, DREP or, by cm_tick, DREQ), and frees the
+ * connection at the latest after TIMEWAIT.
  */
 void cm_release(struct cm_conn *conn, uint64_t now);
 
@@ -229,7 +230,7 @@ struct cm_channel {
 };
 const struct cm_channel *cm_channel(const struct cm_conn *conn);
 
-/* A connection without pointers, for the manager of the next daemon. */
+/* A connection without pointers, for the manager of the next daemon, or of another host. */
 struct cm_saved {
 	struct cm_channel channel;
 	uint64_t remote_guid;
@@ -248,7 +249,7 @@ void cm_save(const struct cm_conn *conn, struct cm_saved *saved);
  * Restores a saved connection, which has an owner. Its timeout and retries start anew; if it waits
  * for the answer to a DREQ, the next cm_tick sends the DREQ again. `frozen`: the connection is as
  * after cm_freeze, and the manager gives up no older connection for it. -EEXIST: another connection
- * has its ID; -EINVAL: invalid state; -ENOMEM.
+ * has its ID; -EINVAL: invalid state or ID; -ENOMEM.
  */
 int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, bool frozen,
 	       void *conn_ctx, struct cm_conn **conn);
