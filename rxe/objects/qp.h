@@ -87,9 +87,8 @@ struct requester {
 	struct credit credit;
 	uint8_t retries;     /* left after timeouts, sequence NAKs and missing responses */
 	uint8_t rnr_retries; /* RNR NAKs that are left; 7: without end */
-	/* For retransmit.c and window.c of requester/. Other files also use nak_seen, missing,
-	 * window_may_grow, remote, unacked, timed_out, asks_ack, frame_span and resent_end.
-	 * urxe_state_save saves most of these members. */
+	/* Mostly for retransmit.c and window.c of requester/. urxe_state_save saves most of these
+	 * members. */
 	bool nak_seen;  /* a sequence NAK or an RNR NAK named una */
 	bool missing;   /* a response was found missing since una moved or a timeout expired */
 	bool probe_all; /* the device was absent after una last moved, or the peer announced

@@ -403,7 +403,7 @@ void retransmit_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns)
 	timer_set(&qp->dev->timers, &qp->timer, qp->dev->now + wait_ns);
 }
 
-/* If the peer has acknowledged una meanwhile, no packet is sent again. */
+/* If the peer has acknowledged the refused packet meanwhile, retransmit_next passes over it. */
 void retransmit_end_rnr_wait(struct urxe_qp *qp)
 {
 	if (!qp->req.rnr_wait)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Send requests that are posted and not completed. The stream lacks members that follow from
- * others: kind, length, number of packets, and the count of requests that use up a receive request.
+ * others: kind, length (unless the data is inline), number of packets, and recv_seq of all requests
+ * but the newest.
  */
 
 #include "objects/device.h"

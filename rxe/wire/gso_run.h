@@ -12,8 +12,8 @@
  * them (urxe_dev_set_gso) marks its ACKs and READ requests: it sets the IPv4 identification to
  * GSO_MARK_IPV4, or the IPv6 flow label to GSO_MARK_IPV6 if the path sets no flow label. Devices
  * without UDP GSO ignore both fields. A QP builds runs only if its peer's newest ACK or READ
- * request has the mark. Retransmitted packets never belong to a run, nor do RoCEv1 packets, because
- * they have no UDP header.
+ * request has the mark. Retransmitted packets, packets with a VLAN tag and packets without ICRC
+ * never belong to a run; nor do RoCEv1 packets, because they have no UDP header.
  *
  * The receiver's kernel may join packets of one flow (GRO) and pass them to one program, that of
  * the first packet's QPN. In IPv4 the kernel joins only consecutive identifications. IPv6 has no

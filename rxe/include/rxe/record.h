@@ -111,6 +111,8 @@ struct urxe_replay {
 	/*
 	 * After -EILSEQ: the recorded event and the device's event that differ. has_expected is
 	 * false if the recording has no event there, has_actual if the device did nothing more.
+	 * Both are false if the difference is a call of urxe_ops.refill, or a recorded answer that
+	 * the device did not ask for.
 	 */
 	bool has_expected, has_actual;
 	struct urxe_replay_event expected, actual;

@@ -28,9 +28,10 @@
  * For a checkpoint (verbs/checkpoint/) the library gives commands of its own, enum
  * cm_attach_checkpoint. A frozen device stands still: messages of peers and timers do not change
  * its IDs. If its command socket closes, the daemon tells the peers nothing, because the program
- * may go on elsewhere; for CM_ATTACH_DEPARTED_S the daemon drops messages of peers for its IDs.
+ * may go on elsewhere. If the program has read all records before, the daemon keeps the IDs for
+ * CM_ATTACH_DEPARTED_S, and drops messages of peers for them.
  *
- * The daemon destroys a device's IDs when the device's command socket closes. IDs that a daemon
+ * Otherwise the daemon destroys a device's IDs when the command socket closes. IDs that a daemon
  * leaves behind at its end belong to the device that sends their token to the next daemon within
  * 3 s. The next daemon sends all events again that were not fetched, on an event socket of its own.
  * If the device's connection to that daemon ends before the first command, the welcome may be lost,
