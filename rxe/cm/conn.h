@@ -223,11 +223,11 @@ uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime);
  */
 uint64_t cm_path_key(const struct cm_path *path);
 
-/* Copies private data; -EINVAL: longer than the message permits. */
+/* Copies private data to the message; -EINVAL: longer than messages of mad->attr permit. */
 int cm_set_private(struct cm_mad *mad, const void *data, uint32_t len);
 
-/* Both return a message with the connection's IDs and tid: an MRA about that message; an RTU, DREQ
- * or DREP (`attr`). */
+/* Both return a message with the connection's IDs and tid: cm_make_mra an MRA about a REQ or REP,
+ * cm_make_pair an RTU, DREQ or DREP (`attr`). */
 struct cm_mad cm_make_mra(const struct cm_conn *conn, enum cm_about about);
 struct cm_mad cm_make_pair(const struct cm_conn *conn, enum cm_attr attr);
 

@@ -124,7 +124,7 @@ struct requester {
 	uint32_t error_wqe; /* index of the request that ends in `error` */
 	uint64_t una_sent; /* when una was last sent again, ns; 0 = not since the last NAK of una */
 	uint32_t plain;    /* packets to send without payload references, after a loss */
-	uint32_t plain_after; /* value of `plain` after the next loss */
+	uint32_t plain_after; /* what the last loss set `plain` to; the next one doubles it */
 	bool referenced;      /* the QP is in dev->referencing */
 	bool after_rnr;       /* the retransmission follows an RNR NAK, and may use references */
 	bool sent_to_group;   /* UD: the newest packet is for a multicast group */

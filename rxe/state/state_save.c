@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * urxe_state_save. The order of objects in the stream does not depend on the history of the device:
- * CQs and SRQs are in the order of their creation, others in the order of their numbers. So equal
- * devices give equal streams.
+ * urxe_state_save. CQs and SRQs are in the order of their creation, QPs, regions and windows in the
+ * order of their numbers, not of the device's tables. So a device and its restored copy give equal
+ * streams.
  */
 #include <errno.h>
 #include <stdlib.h>

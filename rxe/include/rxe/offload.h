@@ -14,7 +14,7 @@
  * transition to RTR, if `takes` agrees. A transition to RESET ends the offload.
  *
  * The engine calls the operations only within calls of its owner, which executes one at a time, so
- * the implementation needs no lock of its own. The operations must not call the engine, but for
+ * the implementation needs no lock of its own. The operations must not call the engine, except
  * qp_modify at the transition to INIT. Functions that return int return 0 or a negative errno
  * value. Keys, QPNs and lengths are in host byte order.
  *

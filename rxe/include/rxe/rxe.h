@@ -166,8 +166,8 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **dev);
 void urxe_dev_destroy(struct urxe_dev *dev);
 
 /*
- * Sets entry index (below URXE_MAX_GIDS) of the GID table; `v1`: packets from this GID are RoCEv1.
- * A NULL gid clears the entry. -EINVAL: the index is too large.
+ * Sets entry index (below URXE_MAX_GIDS) of the GID table, without a VLAN; `v1`: packets from this
+ * GID are RoCEv1. A NULL gid clears the entry. -EINVAL: the index is too large.
  */
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1);
 /* Reads an entry. False: the entry is empty or the index too high, and *gid and *v1 stay. */

@@ -73,9 +73,9 @@ enum cm_attach_checkpoint {
 	 * device gets. -EBADMSG: the record is damaged, or contradicts earlier ones;
 	 * -EPROTONOSUPPORT: a later version wrote the record; -EPERM: the program is not of the
 	 * daemon's user; -EEXIST: another program has the ID or its connection, or the saved
-	 * program still runs; -EADDRINUSE, -EADDRNOTAVAIL, -EACCES: the port or address is not
-	 * free; -ENOSPC: a quota is used up; -ENOMEM. After an error the caller closes the socket,
-	 * and the daemon keeps nothing of the device.
+	 * program still runs; -EADDRINUSE, -EADDRNOTAVAIL: the port is taken, or the host lacks the
+	 * address; -EACCES: the program may not use the port; -ENOSPC: a quota is used up; -ENOMEM.
+	 * After an error the caller closes the socket, and the daemon keeps nothing of the device.
 	 */
 	CM_ATTACH_RESTORE,
 	CM_ATTACH_THAW, /* the device goes on; no error if it is not frozen */
