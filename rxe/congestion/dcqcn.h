@@ -32,7 +32,7 @@ struct dcqcn {
 	uint64_t raise_at;    /* time from which a CNP raises alpha, ns */
 	uint64_t cut_at;      /* time from which a CNP lowers the rate, ns */
 	uint32_t alpha;       /* estimate of the congestion, in 1 / DCQCN_ALPHA_ONE */
-	uint32_t bytes;       /* sent since the last increase by BC, or CNP */
+	uint32_t bytes;       /* sent since the last increase by BC or the last CNP */
 	uint32_t by_time;     /* T: increases by time since the last CNP */
 	uint32_t by_size;     /* BC: increases by bytes sent since then */
 	uint32_t len;         /* of the last packet, bytes */

@@ -41,8 +41,9 @@ bool req_execute(struct urxe_qp *qp);
 bool req_output(struct urxe_qp *qp, struct urxe_frame *frame);
 /* Whether all sent packets are acknowledged, and no message is sent in part (IBA 10.3.1.4). */
 bool req_drained(const struct urxe_qp *qp);
-/* The QP has entered SQD: RC, and no message is sent in part: asks for an acknowledgement of the
- * sent packets if the newest has not asked (retransmit_for_ack). Then acts as req_check_drained. */
+/* The QP has entered SQD. Acts as req_check_drained. Before that, an RC requester that has sent no
+ * message in part repeats its newest packet with AckReq, if that packet has not asked for an
+ * acknowledgement (retransmit_for_ack). */
 void req_begin_drain(struct urxe_qp *qp);
 /* Reports that the send queue in SQD has drained, if the owner has asked for the event. */
 void req_check_drained(struct urxe_qp *qp);

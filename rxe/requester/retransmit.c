@@ -418,8 +418,8 @@ void retransmit_end_rnr_wait(struct urxe_qp *qp)
 
 /*
  * Sends the requests of missing responses again, once for each response PSN; with go-back-N, all
- * outstanding packets, once until una moves. After that the timers decide. Uses one retry until una
- * moves or the ACK timeout expires. False: none is left.
+ * outstanding packets. After that the timers decide. Uses up only one retry until una moves or the
+ * ACK timeout expires. False: none is left.
  */
 static bool ask_for_missing(struct urxe_qp *qp)
 {

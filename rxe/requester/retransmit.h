@@ -56,7 +56,8 @@ void retransmit_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
 void retransmit_end_rnr_wait(struct urxe_qp *qp);
 /* An implied NAK (IBA 9.7.6.1.2): a later response shows that READ or atomic responses are missing.
  * Requests each missing response again once, after urxe_dev_attr.reorder_ns. With go-back-N: sends
- * all outstanding packets again, at once, but once until una moves. False: no retry is left. */
+ * all outstanding packets again, at once, but only once until una moves or the ACK timeout expires.
+ * False: no retry is left. */
 bool retransmit_implied_nak(struct urxe_qp *qp);
 /*
  * Called after retransmit_implied_nak, for an RNR NAK or a sequence NAK of req.acked: the peer has
