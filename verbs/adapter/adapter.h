@@ -72,7 +72,7 @@ struct adapter_hca {
 	 * this CQ from the HCA (hca_poll_cq). NULL: those of all CQs. */
 	const struct urxe_cq *polled;
 	struct adapter_take_over take_over;
-	/* An abandoned take-over has left queue pairs that neither the HCA nor the engine executes
+	/* An abandoned take-over may have left queue pairs that neither the HCA nor the engine executes
 	 * yet: the engine thread polls the HCA each millisecond. */
 	bool qps_stopped;
 };
@@ -124,8 +124,8 @@ struct adapter {
 	uint64_t uplink_stopped_at; /* when a check last found a stopped ring; 0: never */
 	uint64_t uplink_stop_ns;    /* pause without an uplink after that stop, ns; 0: none */
 	bool inbox_broken;          /* a peer has violated the protocol of this process's inbox */
-	/* A checkpointer's thread has given up, without adapter.lock, to save the process. So the
-	 * engine thread publishes the peers' rights to copy again, which the checkpointer's thread
+	/* A checkpointer's thread does not save the process after all. So the engine thread
+	 * publishes the peers' rights to copy again, which the checkpointer's thread
 	 * has withdrawn, and abandons the take-over. Set without the lock. */
 	_Atomic bool stop_abandoned;
 	_Atomic bool inbox_populated; /* the inbox's pages are allocated, because peers may send */

@@ -10,8 +10,8 @@
 
 /*
  * Whether the adapter has to ask for packet sockets again: the daemon's uplink has changed, an
- * earlier daemon opened the present ones, it is time for another attempt, or a receive ring has
- * stopped. Checks the rings each 100 ms; each second if no frames come, the program does not poll,
+ * earlier daemon opened the present ones, it is time for another attempt, or a receive ring has or
+ * may have stopped. Checks the rings each 100 ms; each second if no frames come, the program does not poll,
  * and the engine waits for nothing.
  */
 bool adapter_uplink_stale(void);
@@ -19,7 +19,7 @@ bool adapter_uplink_stale(void);
  * Asks the daemon for packet sockets on its uplink, and replaces those of the adapter. If the
  * daemon ends meanwhile, the old ones stay. After another error there are none; if descriptors or
  * memory were lacking, the next attempt comes after 20 ms, then after twice as long each time, up
- * to 1 min. The same pauses follow if a receive ring has stopped twice within 10 s. Releases
+ * to 1 min. The same pauses follow if a receive ring stops again within 10 s. Releases
  * adapter.lock for the request and the rings. In the engine thread, or before that thread starts.
  */
 void adapter_renew_uplink(void);

@@ -8,9 +8,9 @@
 
 /*
  * Starts a recording into the ring (vnic/record_ring.h) behind the descriptor `ring`, and closes
- * the descriptor. If that fails, the reader of the ring finds the error in struct
- * vnic_record_process. While a peer still copies to or from this process's memory, the function
- * waits, for at most about 1 s, and releases adapter.lock meanwhile.
+ * the descriptor. If the engine's state cannot be saved, the reader of the ring finds the error in
+ * struct vnic_record_process. While a peer copies to or from this process's memory, or the program
+ * unmaps memory, the function waits, for at most about 1 s, and releases adapter.lock meanwhile.
  */
 void recording_start(int ring);
 /* Ends the recording, if one runs. Callers do so before they destroy the engine or replace the NIC

@@ -7,9 +7,10 @@
  * The engine writes into transmit buffers of the NIC. Frames for an inbox are copied from there;
  * frames for the switch stay, or move down to the next free buffer. A frame whose inbox is full or
  * locked waits, and so do the frames behind it. After TX_INBOX_STALLED_NS the waiting frames go by
- * the switch; at once if a queue pair is about to end (tx_hurry).
+ * the switch, and those with a payload reference are lost. If a queue pair is about to end, frames
+ * do not wait (tx_hurry).
  *
- * If all frames of a burst are large and go to one inbox, the engine writes the next burst straight
+ * If the frames of a burst are large on average and go to one inbox, the engine writes the next burst
  * into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). It also
  * does so after two bursts of one frame each to one inbox: the one-way time of a message of 2 B is
  * 2 to 11 % shorter, because the core does not wait for the stores of the headers before it can
@@ -144,10 +145,10 @@ void tx_lose_switch(struct tx *tx);
  * which may lie in buffers of the old NIC. The inboxes of peers stay open. */
 void tx_set_nic(struct tx *tx, struct vnic_driver *nic);
 
-/* Sends the kept ACK. `pause`: from now on frames to other hosts go by the switch, while the
+/* Calls tx_send_ack(). `pause`: from now on frames to other hosts go by the switch, while the
  * process opens new sockets for the direct uplink; else they go by the direct uplink again. */
 void tx_pause_uplink(struct tx *tx, bool pause);
-/* Whether frames to that MAC address go by the direct uplink now. */
+/* Whether frames to that MAC address go by the direct uplink now, unless an inbox leads there. */
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6]);
 /*
  * The index of the direct uplink's packet socket by which packets of a connection leave now, if

@@ -10,7 +10,7 @@
 
 struct qp;
 
-/* Sends the engine's frames until it has no more, or until a receiver has no free buffer. */
+/* Sends the engine's frames until none is due or one has to wait, and then the kept ACK. */
 void engine_transmit(uint64_t now);
 /* Receives and sends some bursts, passes the HCA's completions to the engine, and shows the program
  * all completions. */
@@ -18,7 +18,8 @@ void engine_run(uint64_t now);
 /*
  * Runs the engine for a poll of a program that replies at once (poll/delayed_ack.h). If no receive
  * ring may have more frames, the HCA has no more completions, and the only frame to send is an ACK
- * to another host, engine_poll keeps the ACK; otherwise it does what engine_run does. The next
+ * for the direct uplink or the switch, engine_poll keeps the ACK; otherwise it does what engine_run
+ * does. The next
  * engine_transmit or engine_run sends the ACK together with the program's reply: by the direct
  * uplink in one system call, or by the switch with one wake-up of the daemon.
  */
@@ -32,7 +33,7 @@ void engine_poll_hca(uint64_t now);
  * the QP may go to the error state, with an event.
  */
 void engine_flush_acks(struct qp *qp);
-/* Passes to the engine all frames that are in the ring of the direct uplink now, and shows the
+/* Passes to the engine all frames that are in the rings of the direct uplink now, and shows the
  * program its completions. Sends nothing. For the last frames of a socket that is replaced. */
 void engine_receive_uplink(uint64_t now);
 /* Passes to the engine all frames that are in the receive rings now, and shows the program its

@@ -33,7 +33,7 @@ void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle);
  * sleep goes on. adapter.lock must not be held. */
 void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now);
 /* In another thread, while the engine thread sleeps: wakes it if its sleep would last longer than
- * to the engine's deadline. With adapter.lock. */
+ * to the engine's deadline, or to the next check of adapter.flushing_qps. With adapter.lock. */
 void thread_sleep_shorten(void);
 
 #endif

@@ -5,7 +5,8 @@
  * protocol. liburxe and the device process of a virtual machine use it.
  *
  * A process has one struct peers, at the same address until it ends. All functions need the lock of
- * the engine's owner, except for peers_publish_thread, peers_begin_refusal and peers_refusing.
+ * the engine's owner, except for peers_publish_thread, peers_begin_refusal, peers_refusing, and
+ * peers_shut in a signal handler.
  */
 #ifndef URXE_VERBS_SAMEHOST_PEER_H
 #define URXE_VERBS_SAMEHOST_PEER_H
@@ -98,11 +99,11 @@ uint32_t peer_published_process(const void *published);
  * copies. Frees closed peers. */
 void peers_done(struct peers *peers);
 /*
- * From now on all messages of this process go in packets, those that it sends and those that it
- * gets. For a program that is about to handle its page faults itself (userfaultfd): a copy from or
- * to its memory would wait for that handler, with the lock of the copying process's engine held.
- * Cannot be undone. The engine's owner then takes the lock, calls peers_refuse, and waits for
- * peers_settled.
+ * From now on this process copies nothing. Peers copy nothing to or from its memory either once the
+ * engine's owner has called peers_refuse, with the lock, and peers_settled is true. So all messages
+ * go in packets. For a program that is about to handle its page faults itself (userfaultfd): a copy
+ * would wait for that handler, with the lock of the copying process's engine held. Cannot be
+ * undone.
  */
 void peers_begin_refusal(struct peers *peers);
 /* After peers_begin_refusal: withdraws the right to copy from all peers. */

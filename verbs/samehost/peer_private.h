@@ -21,7 +21,7 @@ struct peer {
 	struct peers *of;
 	const struct published *published;
 	struct vnic_outbox *outbox;
-	uint32_t process; /* its number (VNIC_BLOCK); 0: not verified yet */
+	uint32_t process; /* the number that it has published (VNIC_BLOCK); 0: not read yet */
 	bool own;         /* the peer is this process */
 	bool closed;      /* peer_close was called: freed when its awaited copy has ended */
 	bool excluded;    /* it may copy no more: its thread has marked a copy, and made none */

@@ -13,7 +13,7 @@ bool process_started_at(int32_t pid, uint64_t *start);
 enum thread_state {
 	THREAD_GONE,      /* the thread or its process has ended */
 	THREAD_STOPPED,   /* by a signal, a debugger or a cgroup freezer; it copies nothing */
-	THREAD_ELSEWHERE, /* the thread sleeps in another system call than process_vm_*() */
+	THREAD_ELSEWHERE, /* the thread sleeps, but not within process_vm_*() */
 	THREAD_BUSY, /* the thread runs, or sleeps within process_vm_*(), or /proc cannot be read:
 			it is not mounted, or the caller has no free descriptor */
 };

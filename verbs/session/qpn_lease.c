@@ -15,8 +15,8 @@ static uint32_t block_of(uint32_t qpn)
 
 #define BLOCKS (1u << (24 - VNIC_LEASE_SHIFT))
 
-/* If QPs have numbers in this block that an HCA has chosen, moves them into `block`, which the
- * process has leased now. They keep their numbers. */
+/* If QPs have unleased numbers in this block, moves them into `block`, which the process has leased
+ * now. They keep their numbers. */
 static void replace_unleased(struct leases *leases, struct lease_block *block)
 {
 	struct lease_block *unleased = leases->by_qpn[block_of(block->qpn_first)];

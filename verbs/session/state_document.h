@@ -13,14 +13,14 @@
  *     path_mtu       bytes
  *     dgid, dmac, dest_qpn
  *                    null for UD, and before the QP has a path; dmac as "52:54:00:12:34:56"
- *     rq_psn, sq_psn PSN of the next packet to receive, and of the next to send first
+ *     rq_psn, sq_psn PSN of the next packet to receive, and of the next new packet to send
  *     sends, ...     struct urxe_qp_load; timeout is the code of IBA, rate_limit kb/s
  *     counters       {name: n}, names of rxe/counters.h, without zeros
  *     direct         whether frames go to the peer's inbox, and not by the switch
  *     memory         whether WRITEs, READs or payloads of SENDs of this queue pair were copied
  *                    between the two processes, and the process will try to have the next
  *                    request copied, too
- *     uplink         whether frames go to another host by the process's own packet socket
+ *     uplink         whether frames that go to no inbox leave by the direct uplink
  *     sends_by_socket, receives_by_socket
  *                    numbers, from 0, of the sockets of the direct uplink: the socket by which
  *                    packets of a connection leave now, and the socket that received the last
@@ -30,6 +30,7 @@
  *     way_reason     why it does or does not; null: the device has no HCA
  *   mrs       [{key, pd, iova, length, access}]
  *     iova           text, as "0x7f0000001000"
+ *     length         2^59 - 1 for a longer region
  *     access         bits of enum urxe_access
  *   counters  {name: n} of the engine, and of what moves its frames, without zeros
  */
@@ -52,7 +53,7 @@ struct state_qp {
 	struct urxe_counters counters;
 	bool inbox; /* the value of `direct` above */
 	bool memory;
-	bool uplink; /* frames to other hosts go by the direct uplink */
+	bool uplink; /* the value of `uplink` above */
 	/* 1 + the number of the direct uplink's socket; 0: none, or unknown */
 	uint8_t sends_by, receives_by;
 	bool hca;               /* the HCA executes the queue pair */
