@@ -72,8 +72,8 @@ struct adapter_hca {
 	 * this CQ from the HCA (hca_poll_cq). NULL: those of all CQs. */
 	const struct urxe_cq *polled;
 	struct adapter_take_over take_over;
-	/* An abandoned take-over may have left queue pairs that neither the HCA nor the engine executes
-	 * yet: the engine thread polls the HCA each millisecond. */
+	/* An abandoned take-over may have left queue pairs that neither the HCA nor the engine
+	 * executes yet: the engine thread polls the HCA each millisecond. */
 	bool qps_stopped;
 };
 
@@ -125,8 +125,8 @@ struct adapter {
 	uint64_t uplink_stop_ns;    /* pause without an uplink after that stop, ns; 0: none */
 	bool inbox_broken;          /* a peer has violated the protocol of this process's inbox */
 	/* A checkpointer's thread does not save the process after all. So the engine thread
-	 * publishes the peers' rights to copy again, which the checkpointer's thread
-	 * has withdrawn, and abandons the take-over. Set without the lock. */
+	 * publishes the peers' rights to copy again, which the checkpointer's thread has withdrawn,
+	 * and abandons the take-over. Set without the lock. */
 	_Atomic bool stop_abandoned;
 	_Atomic bool inbox_populated; /* the inbox's pages are allocated, because peers may send */
 	struct tx tx;
@@ -160,8 +160,8 @@ struct adapter {
 	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */
 	struct added_qp_list added_qps;
 	struct added_qp_list released_added_qps; /* the daemon has not been told yet */
-	bool uplink_qpns_late; /* the daemon has not read a change of a QPN's flags: the engine
-				  thread tries again each millisecond (daemon/uplink_qpns.h) */
+	bool uplink_qpns_late; /* a change of a QPN's flags could not be sent: the engine thread
+				  tries again each millisecond (daemon/uplink_qpns.h) */
 	struct uverbs_file_list files;
 	struct mr_list released_mrs; /* deregistered; peers may still copy to or from the memory */
 	uint64_t registrations;      /* memory registrations so far */

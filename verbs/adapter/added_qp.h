@@ -39,7 +39,7 @@ uint32_t added_qp_flags(const struct added_qp *added);
  * tells the next one. With adapter.lock.
  */
 int added_qp_set_uplink(struct added_qp *added, bool uplink);
-/* The daemon has forgotten the process: frees all records, also released ones. With adapter.lock. */
+/* Frees all records, also released ones: the daemon has forgotten the process. With the lock. */
 void added_qp_forget_all(void);
 /*
  * The queue pair is destroyed: moves its record to adapter.released_added_qps. With adapter.lock.

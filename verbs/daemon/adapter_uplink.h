@@ -11,8 +11,8 @@
 /*
  * Whether the adapter has to ask for packet sockets again: the daemon's uplink has changed, an
  * earlier daemon opened the present ones, it is time for another attempt, or a receive ring has or
- * may have stopped. Checks the rings each 100 ms; each second if no frames come, the program does not poll,
- * and the engine waits for nothing.
+ * may have stopped. Checks the rings each 100 ms; each second if no frames come, the program does
+ * not poll, and the engine waits for nothing.
  */
 bool adapter_uplink_stale(void);
 /*

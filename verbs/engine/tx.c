@@ -311,11 +311,11 @@ bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 }
 
 /*
- * Sets length and reference of *to. The length of a frame to this device's MAC or to an inbox leaves
- * out the ICRC: inboxes carry none, so that a slot of one cache line holds 8 bytes of payload. Of
- * frames to the own MAC the engine has only left room for it (urxe_dev_attr.omit_local_icrc); of
- * frames to virtual machines it has computed it. append_icrc() restores the length if the frame
- * goes by the switch after all.
+ * Sets length and reference of *to. The length of a frame to this device's MAC or to an inbox
+ * leaves out the ICRC: inboxes carry none, so that a slot of one cache line holds 8 bytes of
+ * payload. Of frames to the own MAC the engine has only left room for it
+ * (urxe_dev_attr.omit_local_icrc); of frames to virtual machines it has computed it. append_icrc()
+ * restores the length if the frame goes by the switch after all.
  */
 static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct urxe_frame *frame)
 {

@@ -10,13 +10,13 @@
  * the switch, and those with a payload reference are lost. If a queue pair is about to end, frames
  * do not wait (tx_hurry).
  *
- * If the frames of a burst are large on average and go to one inbox, the engine writes the next burst
- * into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). It also
- * does so after two bursts of one frame each to one inbox: the one-way time of a message of 2 B is
- * 2 to 11 % shorter, because the core does not wait for the stores of the headers before it can
- * copy them. If a frame of that burst is for another receiver, the sender moves it out of the inbox
- * before it publishes the frames. Until then only processes of the same user could read the frame,
- * and they could trace this process as well.
+ * If the frames of a burst are large on average and go to one inbox, the engine writes the next
+ * burst into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). It
+ * also does so after two bursts of one frame each to one inbox: the one-way time of a message of 2
+ * B is 2 to 11 % shorter, because the core does not wait for the stores of the headers before it
+ * can copy them. If a frame of that burst is for another receiver, the sender moves it out of the
+ * inbox before it publishes the frames. Until then only processes of the same user could read the
+ * frame, and they could trace this process as well.
  *
  * Frames to other hosts go by the direct uplink if the adapter has one (netdev/packet_port.h),
  * except multicast, which processes of this host receive, too. The direct uplink needs a system

@@ -37,7 +37,7 @@ struct ring_space {
 };
 
 /* Returns memory for a ring of `size` bytes, a multiple of the page size, and sets space->offset to
- * its place in the memfd. NULL: no memory. */
+ * its place in the memfd. NULL: no memory, or no room in the memfd. */
 void *ring_space_take(struct ring_space *space, int memfd, uint64_t size);
 /* The ring at `ring` and `offset` is destroyed: clears it, which frees its memory unless the
  * pages are locked. Its addresses stay mapped, if it is in a slab. Remembers for

@@ -28,10 +28,10 @@ void adapter_unlock_settled(void);
  */
 struct hca *adapter_allow_unlock(void);
 /*
- * Ends the copy transport of this process for good, and waits until no peer copies any more. For a
- * program that registers memory with userfaultfd(2): a peer's copy would wait for the program's
- * handler of page faults (peers_begin_refusal in samehost/peer.h). Any thread; adapter.lock must
- * not be held.
+ * Ends the copy transport of this process for good. The first call in a process waits until no peer
+ * copies any more. For a program that registers memory with userfaultfd(2): a peer's copy would
+ * wait for the program's handler of page faults (peers_begin_refusal in samehost/peer.h). Any
+ * thread; adapter.lock must not be held.
  */
 void adapter_refuse_copies(void);
 

@@ -7,9 +7,9 @@
 
 /*
  * Whether the library, or the program, that contains `address` defines `name` in its dynamic symbol
- * table. False also if `address` is in no loaded file, e.g. NULL. Any thread. Takes no lock: a
- * holder of the dynamic linker's lock, which dlsym() takes, may run a constructor that waits for
- * the caller.
+ * table. False also if `address` is in no loaded file, e.g. NULL, or the file has no GNU hash
+ * table. Any thread. Takes no lock: a holder of the dynamic linker's lock, which dlsym() takes, may
+ * run a constructor that waits for the caller.
  */
 bool defines_symbol(void *address, const char *name);
 

@@ -43,8 +43,8 @@ struct qp {
 	struct pd *pd;
 	struct cq *recv_cq;
 	struct remote_qp *remote; /* the registration with the daemon; NULL: UD, or none yet */
-	/* The record of the QPN in adapter.added_qps. NULL: no HCA backs the device, the daemon has
-	 * refused the QPN, or memory was short. */
+	/* The record of the QPN in adapter.added_qps. NULL: the process has not told the daemon the
+	 * QPN, the daemon has refused it, or memory was short. */
 	struct added_qp *added;
 	uint32_t async_events; /* asynchronous events about the QP so far */
 	bool by_hca; /* the HCA shall execute the connection; set before the transition to RTR */

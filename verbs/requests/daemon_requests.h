@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Requests of the process to the daemon: next hops, QPNs, remote QPs, inboxes of peers. All
+ * Requests of the process to the daemon: next hops, QPNs, connections, inboxes of peers. All
  * functions block until the daemon has answered; if it ends, they wait for the next daemon and ask
  * that one. The adapter must be open, and adapter.lock must not be held. Functions with a result
  * return 0 or a negative errno value; -EIO: the device is dead.
@@ -25,9 +25,9 @@ int adapter_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct 
  * process.
  */
 int adapter_lease_qpns(void);
-/* `connected`: tells the daemon that a QP is connected to the remote QP, and sets
- * remote->daemon_generation. Else tells the daemon, if it is still that of the generation, that the
- * connection has ended. */
+/* `connected`: tells the daemon the connection of remote->local_qpn to QP remote->qpn of the device
+ * remote->dgid, and sets remote->daemon_generation. Else tells the daemon, if it is still that of
+ * the generation, that the connection has ended. */
 int adapter_register_remote_qp(struct remote_qp *remote, bool connected);
 /* `exists`: tells the daemon that the process has a QP with added->qpn, and sets
  * added->daemon_generation. Else tells the daemon, if it is still that of the generation, that the

@@ -214,8 +214,9 @@ static bool verify_identity(struct peer *peer)
 }
 
 /* Finds out whether this process has access to the peer's memory, and sets peer->access. If it has,
- * publishes the peer's token (published.reached), so that the peer may copy. No effect while the
- * peer's engine thread does not run, or if this process takes part in no copies. */
+ * publishes the peer's token (published.reached), so that the peer may copy; not after
+ * peers_begin_refusal. No effect while the peer's engine thread does not run, or if this process
+ * takes part in no copies. */
 static void establish_access(struct peer *peer)
 {
 	peer->thread = owner_of(peer);

@@ -17,9 +17,9 @@ struct peer_poll {
 	uint64_t looked_at; /* when this process last looked at the counter */
 	uint64_t awake_since; /* since when each read has found a busy poll; 0: the last found none
 			       */
-	uint64_t moved_at;    /* when the counter last grew between two looks within 50 us; 0: never */
-	uint64_t woken_at;    /* when this process last woke the peer */
-	uint64_t pause;       /* least time from woken_at to the next wake-up */
+	uint64_t moved_at; /* when the counter last grew between two looks within 50 us; 0: never */
+	uint64_t woken_at; /* when this process last woke the peer */
+	uint64_t pause;    /* least time from woken_at to the next wake-up */
 };
 
 /* Notes a look at the peer's counter, which is `polls` now. True: the peer's thread busy-polls. */

@@ -16,7 +16,8 @@
  *     rq_psn, sq_psn PSN of the next packet to receive, and of the next new packet to send
  *     sends, ...     struct urxe_qp_load; timeout is the code of IBA, rate_limit kb/s
  *     counters       {name: n}, names of rxe/counters.h, without zeros
- *     direct         whether frames go to the peer's inbox, and not by the switch
+ *     direct         whether frames go to the peer's inbox; also true while that is full, and they
+ *                    go by the switch
  *     memory         whether WRITEs, READs or payloads of SENDs of this queue pair were copied
  *                    between the two processes, and the process will try to have the next
  *                    request copied, too

@@ -5,8 +5,8 @@
  *
  * A handler returns 0 or a negative errno value, with which write(2) fails. It runs with
  * adapter.lock, after the checks of command_lock. A handler whose row in uverbs.c is `unlocked`
- * runs without the lock and the checks. It calls command_lock itself, except GET_CONTEXT, which
- * makes its own checks.
+ * runs without the lock and the checks. It calls command_lock itself, except GET_CONTEXT and
+ * POST_SEND, which make their own checks.
  */
 #ifndef URXE_VERBS_UVERBS_UVERBS_COMMAND_H
 #define URXE_VERBS_UVERBS_UVERBS_COMMAND_H
