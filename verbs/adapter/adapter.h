@@ -296,8 +296,8 @@ static inline void adapter_update_multicast(void)
 		vnic_driver_choose_multicast(adapter.nic, urxe_mcast_any_attached(adapter.dev));
 }
 
-/* Tells a new daemon whether any QP is in a multicast group, and awaits its answer with
- * adapter.lock held. */
+/* If any QP is in a multicast group, tells a new daemon so, and awaits its answer with adapter.lock
+ * held. */
 static inline void adapter_set_multicast(void)
 {
 	vnic_driver_set_multicast(adapter.nic, urxe_mcast_any_attached(adapter.dev));

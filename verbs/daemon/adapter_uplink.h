@@ -27,7 +27,7 @@ void adapter_renew_uplink(void);
  * all leased QPNs from now on. No direct uplink: no effect. */
 void adapter_accept_uplink(void);
 /*
- * Adds the frames that full receive rings have lost since the last call to the counter
+ * Adds the frames that the receive rings have lost since the last call to the counter
  * uplink_missed. adapter_renew_uplink does so before it closes the old sockets.
  */
 void adapter_count_missed(void);

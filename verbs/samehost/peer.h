@@ -99,11 +99,11 @@ uint32_t peer_published_process(const void *published);
  * copies. Frees closed peers. */
 void peers_done(struct peers *peers);
 /*
- * From now on this process copies nothing. Peers copy nothing to or from its memory either once the
- * engine's owner has called peers_refuse, with the lock, and peers_settled is true. So all messages
- * go in packets. For a program that is about to handle its page faults itself (userfaultfd): a copy
- * would wait for that handler, with the lock of the copying process's engine held. Cannot be
- * undone.
+ * From now on this process copies nothing. The engine's owner then calls peers_refuse, with the
+ * lock; once peers_settled returns true, peers copy nothing to or from its memory either, and all
+ * messages go in packets. For a program that is about to handle its page faults itself
+ * (userfaultfd): a copy would wait for that handler, with the lock of the copying process's engine
+ * held. Cannot be undone.
  */
 void peers_begin_refusal(struct peers *peers);
 /* After peers_begin_refusal: withdraws the right to copy from all peers. */

@@ -75,7 +75,7 @@ static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_q
 }
 
 /* Whether the command connects the RC or UC queue pair to a remote QP that this process has not
- * registered with the daemon for it. Sets *qpn to the remote QPN. With adapter.lock. */
+ * registered with the daemon for it. Sets *qpn to its number. With adapter.lock. */
 static bool needs_registration(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *to,
 			       uint32_t *qpn)
 {
