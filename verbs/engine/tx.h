@@ -25,7 +25,7 @@
  * sends the ACK.
  *
  * If the switch takes no frames (urxed is stopped, or about to be replaced), frames to inboxes
- * still go, and frames to the switch are lost.
+ * still go, and frames to the switch are lost. While a capture runs, all frames go by the switch.
  *
  * No function blocks. The caller holds the lock of the adapter.
  */
