@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The files of gid_attrs below /sys/class/infiniband/DEVICE/ports/PORT. For the interposed
- * functions that open a file.
+ * open(2) and its variants, not for fopen(3).
  */
 #ifndef URXE_VERBS_INTERPOSE_GID_FILE_H
 #define URXE_VERBS_INTERPOSE_GID_FILE_H

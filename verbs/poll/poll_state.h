@@ -11,7 +11,8 @@ enum poll_state {
 	POLL_RUNNING,      /* a thread, mostly the engine thread, empties the rings */
 	POLL_BUSY,         /* the engine thread looks for frames without sleeping */
 	POLL_PROGRAM,      /* a thread of the program polls; the engine thread sleeps meanwhile */
-	POLL_DISCONNECTED, /* the engine thread looks for a daemon, or the device is dead */
+	POLL_DISCONNECTED, /* there is neither a daemon nor a direct uplink, or the device is dead
+			    */
 	POLL_STATES
 };
 
@@ -22,7 +23,7 @@ enum poll_event {
 	POLL_WAKE,     /* the engine thread wakes up; in POLL_PROGRAM: the grant has ended */
 	POLL_DRAINED,  /* the rings are empty */
 	POLL_STREAM,   /* the rings are empty, and the next frames will come soon */
-	POLL_LOST,     /* the connection to the daemon has ended */
+	POLL_LOST,     /* the daemon has ended and there is no direct uplink, or the device died */
 	POLL_ATTACHED, /* the adapter has a daemon again */
 	POLL_EVENTS
 };
