@@ -41,8 +41,9 @@ struct capture_ring {
 	_Atomic uint64_t lost;       /* frames for which the ring had no room, or that the writer
 					did not get whole */
 	_Atomic uint32_t unrecorded; /* processes whose recordings the reader does not get */
-	_Atomic uint32_t
-		listed; /* 1 = the rings of the processes that ran at the start were sent */
+	/* 1 = the recording rings (vnic/record_ring.h) of the processes that ran when the capture
+	 * began were sent to the reader, except those of `unrecorded` ones. */
+	_Atomic uint32_t listed;
 	uint8_t padding[40];
 	_Atomic uint64_t tail;    /* bytes read; written by the reader */
 	_Atomic uint32_t waiting; /* 1 = the reader sleeps and must be woken */
@@ -75,7 +76,7 @@ void capture_writer_count_lost(struct capture_writer *w);
 
 /* Counts a process whose recording the reader does not get. */
 void capture_writer_count_unrecorded(struct capture_writer *w);
-/* Says that the rings of the processes that ran at the start of the capture were sent. */
+/* Sets `listed`, which says that the recording rings of present processes were sent. */
 void capture_writer_set_listed(struct capture_writer *w);
 
 /* --- The reader's end. It trusts no value: root may read the ring of a user's daemon. */
@@ -104,8 +105,8 @@ bool capture_reader_wait(struct capture_reader *r);
 uint64_t capture_reader_head(const struct capture_reader *r);
 uint64_t capture_reader_lost(const struct capture_reader *r);
 uint32_t capture_reader_unrecorded(const struct capture_reader *r);
-/* Whether the daemon has sent all rings of the processes that ran when the capture began: the
- * reader has received them, or they wait in the socket. */
+/* Whether the daemon has set `listed`: the reader has received all those recording rings, or they
+ * wait in the socket. */
 bool capture_reader_is_listed(const struct capture_reader *r);
 
 #endif

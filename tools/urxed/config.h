@@ -23,8 +23,9 @@
 #define CONFIG_MAX 65536
 
 /*
- * Both return 0 or a negative errno value. On error, `error` has one sentence that starts with the
- * file's name and line ("urxe.conf:12: unknown option foo"); options before that line are set.
+ * Both return 0 or a negative errno value. On error, `error` has one sentence. For an error
+ * in a line it starts with the file's name and the line ("urxe.conf:12: unknown option foo"), and
+ * options before that line are set.
  *
  * config_parse takes a buffer of len + 1 bytes and overwrites it; afterwards the options point into
  * this buffer. config_read allocates that buffer: the caller frees *text once the options are no

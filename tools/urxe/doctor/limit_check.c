@@ -10,7 +10,10 @@
  * numbers below the limit; below 256, the upper half (process/high_fd.c).
  */
 #define DESCRIPTORS 1024
-/* A file with the shared memory that urxed creates for a process fits into this size. */
+/*
+ * The lowest limit of file size (RLIMIT_FSIZE) without a finding: the memory of a process's vNIC, a
+ * memfd that urxed creates, is smaller. (A recording needs more: VNIC_RECORD_SIZE.)
+ */
 #define FILE_BYTES (8u << 20)
 
 void check_limits(struct findings *f)

@@ -30,9 +30,9 @@
 #define BOND_ROUND_NS 20000000ull
 /*
  * A round without an answer does not count against a member if RoCE frames arrived through it:
- * answers to probes may wait in a long queue behind these frames, or may be dropped there. But this
- * number of such rounds in succession counts, because frames may arrive although the host's own do
- * not get through.
+ * answers to probes may wait in a long queue behind these frames, or may be dropped there. After
+ * this number of such rounds in succession, further ones count, because frames may arrive although
+ * the host's own do not get through.
  */
 #define BOND_EXCUSED_ROUNDS 50
 /* As BOND_FRESH_NS, for a member that has failed and is not healthy again yet. */
@@ -122,7 +122,7 @@ uint32_t bond_choose(const struct bond *b, uint32_t flow);
 uint32_t bond_carrier_mask(const struct bond *b);
 /*
  * Returns the member by which multicast frames leave. The switch drops the multicast frames that
- * other members receive, except for ARP and ND.
+ * other members receive, except for ARP and ND in mode balance.
  */
 uint32_t bond_lead(const struct bond *b);
 bool bond_carries(const struct bond *b, uint32_t uplink);

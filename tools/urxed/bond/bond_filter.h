@@ -21,16 +21,16 @@ enum bond_verdict {
 	BOND_DROP,        /* a copy of another frame, the host's own frame, or a frame for others */
 };
 
-/* Decides what the switch does with a frame that a member has received, and tells sw->bond what the
- * frame shows of the member's health. */
+/* Decides what the switch does with a frame that a member has received. Tells sw->bond of RoCE
+ * frames and of frames at a wrong member; of the answer to a probe the caller tells it. */
 enum bond_verdict bond_filter_check(struct vswitch *sw, uint32_t uplink,
 				    const struct frame_class *s);
 
 /* Returns a number for bond_choose that is the same for all frames of a connection in one
  * direction. */
 uint32_t bond_filter_flow(const struct frame_class *s);
-/* Notes a RoCE frame that leaves by the bond. If it is unicast, the next round also probes its
- * receiver. */
+/* Notes a RoCE frame that leaves by the bond. Rounds also probe the receiver of a recent unicast
+ * one, if it is on-link. */
 void bond_filter_note_sent(struct vswitch *sw, const struct frame_class *s);
 
 #endif

@@ -13,10 +13,10 @@
  */
 void hca_identity_set_mac(const struct hca_port *p, struct host *h);
 /*
- * Makes the GIDs of the port the host's addresses, beside those of --address. Limits the host's MTU
- * (bytes of Ethernet payload) to what a packet of the port's path MTU needs with all headers.
- * Addresses that the host had before keep their GID index. Returns the number of addresses for
- * which the table had no room.
+ * Makes the port's GIDs that are unicast addresses the host's addresses, beside those of --address.
+ * Limits the host's MTU (bytes of Ethernet payload) to what a packet of the port's path MTU, if
+ * that is below 4096, needs with all headers. Addresses that the host had before keep their GID
+ * index. Returns the number of addresses for which the table had no room.
  */
 uint32_t hca_identity_set_addresses(const struct hca_port *p, struct host *h);
 

@@ -7,7 +7,8 @@
  * daemon_run.c calls hca_monitor_report. The state of a RoCE port and its GIDs follow the port's
  * network interface, whose changes rtnetlink reports. After a report hca_monitor.c scans sysfs
  * twice, 50 ms later and a second after that, because drivers update sysfs after the report.
- * Without an RDMA device hca_monitor.c has neither socket nor timer, unless --hca names a device.
+ * Before the first RDMA device exists, hca_monitor.c has neither socket nor timer, unless --hca
+ * names a device.
  *
  * A daemon within another urxed's `urxe run` sees that urxed's tree instead of sysfs. No uevents
  * report changes of the tree, so hca_monitor.c scans it twice a second. It scans as often while a
@@ -75,8 +76,8 @@ void hca_monitor_start(struct hca_monitor *h);
  * each. */
 void hca_monitor_watch(struct hca_monitor *h, int epoll_fd, uint64_t now);
 
-/* Call it when sysfs may have changed: plans a scan in 50 ms. Also reads the reports that wait on
- * the netlink socket. */
+/* Call it when sysfs may have changed: plans a scan within 50 ms. Also reads the reports that wait
+ * on the netlink socket. */
 void hca_monitor_report(struct hca_monitor *h, uint64_t now);
 /*
  * Scans and chooses again if a scan is due, and logs changes. Returns whether another port is

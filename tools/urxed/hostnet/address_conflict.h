@@ -16,9 +16,9 @@
  * Sends probes for each address of --address through the kernel interface of the address's uplink;
  * for an address of a bond, through the interfaces of all members. Omits interfaces without a link,
  * and addresses that the kernel has, too, because the kernel has probed for these. If there is
- * anything to probe, this takes half a second, and discards the frames that these uplinks receive
- * meanwhile. Returns 0 or a negative errno value; -EADDRINUSE: `error` names the address and its
- * owner's MAC.
+ * anything to probe and no conflict, this takes half a second, and discards the frames that these
+ * uplinks receive meanwhile. Returns 0, or -EADDRINUSE: `error` names an address that another host
+ * has, and that host's MAC.
  */
 int address_conflict_probe(const struct host *h, struct uplink_set *uplinks,
 			   char error[ADDRESS_CONFLICT_ERROR]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Handles the daemon's ARP and ND frames: answers requests for this host's addresses, passes claims
- * in received frames to neigh.c, and sends neigh.c's solicitations. Its entry for received frames,
- * neigh_input, is in neigh.h.
+ * Handles the daemon's ARP and ND frames: answers requests for those addresses of this host for
+ * which the kernel does not answer, passes claims in received frames to neigh.c, and sends
+ * neigh.c's solicitations. Its entry for received frames, neigh_input, is in neigh.h.
  */
 #ifndef URXE_URXED_HOSTNET_ARP_ND_H
 #define URXE_URXED_HOSTNET_ARP_ND_H
@@ -13,16 +13,15 @@
 
 /*
  * Writes an ARP request or a neighbour solicitation for `ip`, with the VLAN's tag, into a buffer of
- * NEIGH_FRAME_ROOM bytes; returns the length in bytes. mac: destination; NULL: all stations. `sip`:
- * the host's address. If sip is NULL, or of another family than `ip` (which is then a router's, or
- * a RoCEv1 peer's), no host must learn it. Then an ARP request names the sender 0.0.0.0 (RFC 5227,
+ * NEIGH_FRAME_ROOM bytes; returns the length in bytes. mac: destination; NULL: broadcast, or the
+ * solicited-node group of `ip`. `sip`: the host's address, as which the frame names its sender. If
+ * sip is NULL, or of another family than `ip`, an ARP request names the sender 0.0.0.0 (RFC 5227,
  * 2.1.1), and a solicitation comes from the link-local address of `smac`.
  */
 uint32_t arp_nd_build(uint8_t *frame, const uint8_t smac[ETHER_MAC_LEN], const uint8_t *sip,
 		      const uint8_t ip[16], const uint8_t *mac, uint16_t vlan);
 
-/* Solicits the address of an entry from the station with that MAC, or from all stations if mac is
- * NULL. */
+/* Solicits the address of an entry from the station with that MAC; mac NULL: as arp_nd_build. */
 void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac);
 
 /* --- neigh.c */
@@ -44,7 +43,8 @@ static inline bool neigh_is_vm(const struct neigh *n, int uplink)
 enum neigh_claim {
 	NEIGH_CLAIM_CONFIRMS, /* only confirm the known MAC */
 	NEIGH_CLAIM_RESOLVES, /* also set the MAC of an entry that has none */
-	NEIGH_CLAIM_REPLACES, /* also replace a known MAC */
+	NEIGH_CLAIM_REPLACES, /* also contest a known MAC: replaces it if its station no longer
+				 answers */
 };
 
 /* Handles a station's claim that an address belongs to a MAC. */

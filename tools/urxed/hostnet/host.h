@@ -147,15 +147,15 @@ int host_add_link_local(struct host *h, int uplink);
  * Replaces the addresses that the host has from the kernel by `list`. If an address is twice in the
  * list for one VLAN, the first one counts. An address that the host has keeps its index; one that
  * returns gets its former index, unless another address has taken it. A dynamic address gets no
- * index while HOST_DYNAMIC_ADDRESSES others have one, so that addresses of other kinds normally
- * find a free one. Returns the number of addresses that got no index.
+ * index while HOST_DYNAMIC_ADDRESSES other dynamic ones have one, so that addresses of other kinds
+ * normally find a free one. Returns the number of addresses that got no index.
  */
 uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *list, uint32_t n);
 
 /*
- * Adds "ADDR/LEN" or "ADDR/LEN@VLAN". If the host already has the address from the kernel, only
- * marks it as given. Returns 0; -EINVAL: not a unicast address with prefix length; -ENOSPC: the
- * table is full.
+ * Adds "ADDR/LEN" or "ADDR/LEN@VLAN". If the host has the address already, only marks it as
+ * given. Returns 0; -EINVAL: the text is malformed, or no station can have the address; -ENOSPC:
+ * the table is full.
  */
 int host_add_text(struct host *h, const char *text, int uplink);
 
@@ -182,7 +182,7 @@ const struct host_address *host_find_in_vlan(const struct host *h, const uint8_t
 					     uint16_t vlan);
 
 /* Returns the MAC of the kernel's VLAN interface on an uplink; NULL: no such interface has an
- * address of the host. */
+ * address of the host, or `vlan` is 0. */
 const uint8_t *host_vlan_mac(const struct host *h, uint32_t uplink, uint16_t vlan);
 /* Returns whether the kernel's interface of a VLAN has this MAC, on any uplink. Ignores interfaces
  * without an address of the host. False for VLAN 0. */
@@ -195,7 +195,7 @@ bool host_has_interface_mac(const struct host *h, const uint8_t mac[ETHER_MAC_LE
 /* Returns whether the first prefix_len bits of the addresses are equal. */
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len);
 
-/* Returns the address of an entry of the GID table; NULL: the entry is empty. */
+/* Returns the address of an entry of the GID table; NULL: it is empty, or does not exist. */
 const struct host_address *host_address_by_gid(const struct host *h, uint32_t gid_index);
 
 /* Returns whether entry gid_index of the GID table has the address `ip`. */
@@ -204,7 +204,7 @@ bool host_has_gid(const struct host *h, uint32_t gid_index, const uint8_t ip[16]
 /* Returns the longest path MTU in bytes that the device's port permits, at least 256. */
 uint32_t host_path_mtu(const struct host *h);
 
-/* Returns the rate that the device's port reports: that of the HCA if there is one, else `rate`. */
+/* Returns the rate that the device's port reports: that of the HCA if it is known, else `rate`. */
 struct port_rate host_rate(const struct host *h);
 
 /* Fills the message that tells attached processes the state of the port and the GID table. */

@@ -51,13 +51,14 @@ bool nd_read_claim(struct nd_claim *claim, const uint8_t *ip, uint32_t len);
 void nd_link_local(const uint8_t mac[ETHER_MAC_LEN], uint8_t ip[16]);
 /* Makes the MAC of the solicited-node group of an IPv6 address (RFC 4291, 2.7.1; RFC 2464, 7). */
 void nd_group_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN]);
-/* Writes a solicitation of ND_FRAME_LEN bytes for m->target; m->sip is an address of this host. */
+/* Writes a solicitation of ND_FRAME_LEN bytes for m->target, from m->sip. */
 void nd_build_solicitation(uint8_t *frame, const struct nd *m);
 /* Writes a solicitation of ND_FRAME_LEN bytes for m->target. It goes to the target's own address,
  * and to the MAC `mac`, instead of to the solicited-node group (RFC 4861, 7.3.3). */
 void nd_build_probe(uint8_t *frame, const struct nd *m, const uint8_t mac[ETHER_MAC_LEN]);
 /* Writes an advertisement of ND_FRAME_LEN bytes that answers the solicitation `to` and names `mac`
- * as the target's MAC. If the solicitation's sender has no address yet, it goes to all nodes. */
+ * as the target's MAC. If the solicitation's sender has no address yet, the advertisement goes to
+ * all nodes. */
 void nd_build_advertisement(uint8_t *frame, const struct nd *to, const uint8_t mac[ETHER_MAC_LEN]);
 
 #endif

@@ -4,8 +4,9 @@
  * switch call this; it performs no I/O itself. arp_nd.c answers ARP and ND for this host's
  * addresses.
  *
- * If the kernel has the source address, too, the kernel's routes and neighbours decide (route.h).
- * From other source addresses only on-link destinations are reachable.
+ * If the kernel has the source address, too, the kernel's routes and neighbours decide (route.h),
+ * except on-link while virtual machines or a bond exist (vm_mask and bond_mask below). From other
+ * source addresses only on-link destinations are reachable.
  *
  * Any station on a link can claim any address. So a claim replaces a known MAC only after the
  * station with the known MAC has left all probes unanswered (0.3 s). --fdb, or a permanent entry of
@@ -25,7 +26,7 @@
 #define NEIGH_TRY_NS   1000000000ull /* RETRANS_TIMER (RFC 4861, 10) */
 #define NEIGH_PROBES   3
 #define NEIGH_PROBE_NS 100000000ull  /* between two probes of the known MAC */
-#define NEIGH_QUIET_NS 1000000000ull /* after a rejected claim, neigh.c ignores further claims */
+#define NEIGH_QUIET_NS 1000000000ull /* time without further claims after a rejected one */
 /* If a MAC was confirmed this long ago, the next use of the entry makes neigh.c solicit the
  * neighbour again. */
 #define NEIGH_LIFE_NS     60000000000ull
@@ -97,7 +98,7 @@ struct neigh {
 	/*
 	 * Bit mask of the uplinks that are members of a bond. neigh.c sees them as one port, that
 	 * of the first member. The kernel does not know of the bond, so neigh.c resolves all
-	 * on-link addresses, and answers for all addresses of the host.
+	 * on-link addresses, and answers members' requests for all of the bond's addresses.
 	 */
 	uint32_t bond_mask;
 	const struct neigh_ops *ops;
@@ -142,8 +143,8 @@ void neigh_host_changed(struct neigh *n);
 /* Cancels w; does nothing if w does not wait. */
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 
-/* Learns from an ARP or ND frame of an uplink, and answers it; ignores other frames. It is in
- * arp_nd.c. */
+/* Learns from an ARP or ND frame of an uplink, and answers a request in it (arp_nd.h); ignores
+ * other frames. It is in arp_nd.c. */
 void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len);
 
 /* Sends due solicitations and probes, and ends requests that have timed out; returns the next

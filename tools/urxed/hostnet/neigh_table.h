@@ -5,17 +5,18 @@
  * An entry belongs to the user for whom it was made; entries for replies to other hosts belong to
  * NEIGH_PEERS. A user has a quota (quota.h) of all entries, and one of entries that wait for an
  * answer. If a quota is used up, or the table is full, a new entry replaces the oldest entry of the
- * same user. If the table is full and a user has no entry, the new one replaces the oldest entry of
- * users without quota, or else the oldest of all. So no user displaces more than one entry of
- * others.
+ * same user. If the table is full and a user has no entry, the new one replaces the oldest resolved
+ * entry of users without quota, or else the oldest resolved one of all. So no user displaces more
+ * than one entry of others.
  *
  * Stations with new addresses cannot make the host forget its peers, because proven entries stay.
  * An entry becomes proven when the host uses it again after the resolution, or later when its turn
  * to be replaced comes, if a place for a proven entry is left. A user's places are a quarter of the
  * entries that other users do not hold; entries with the same MAC may take half of these places. So
  * a station that answers for many addresses leaves places for other stations. If no place is left,
- * a proven entry loses its place only after NEIGH_PROVEN_IDLE_NS without use. So stations with many
- * MACs can take free places, but not those of active peers.
+ * a proven entry loses its place only after NEIGH_PROVEN_IDLE_NS without use, or if all entries of
+ * its user are proven. So stations with many MACs can take free places, but not those of active
+ * peers.
  */
 #ifndef URXE_URXED_HOSTNET_NEIGH_TABLE_H
 #define URXE_URXED_HOSTNET_NEIGH_TABLE_H
@@ -43,9 +44,9 @@ enum neigh_state {
 };
 
 /*
- * The resolver of an address: the kernel if it has the source address, else the daemon. An address
- * may have an entry for each resolver and uplink, because networks on different uplinks may use the
- * same link-local addresses.
+ * The resolver of an address: the daemon, or the kernel (neigh.h says which). An address may have
+ * an entry for each resolver and uplink, because networks on different uplinks may use the same
+ * link-local addresses.
  */
 enum neigh_resolver { NEIGH_BY_DAEMON, NEIGH_BY_KERNEL };
 

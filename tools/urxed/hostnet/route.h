@@ -38,7 +38,7 @@ int route_find_hop(struct route *r, const struct host_address *from, bool v1,
 		   struct neigh_waiter *w);
 /*
  * Finds the MAC of the next hop w->ip among the kernel's neighbours. Returns 0 with the MAC in
- * *hop, and sets w->permanent if the kernel never checks the MAC. Returns -EINPROGRESS if the
+ * *hop, and sets w->permanent to whether the kernel never checks it. Returns -EINPROGRESS if the
  * kernel has to resolve the neighbour; route_neigh_changed will handle its answer. Returns
  * -EHOSTUNREACH if the kernel refuses.
  */
@@ -46,18 +46,18 @@ int route_find_mac(struct route *r, struct neigh_waiter *w, struct vnic_next_hop
 
 /*
  * Returns the host's address from which packets to `to` leave by the kernel's best route: the
- * source that the kernel names, else another address of that interface. For a destination behind a
- * router that is no link-local address, because routers forward no packets from one. NULL: there is
- * no route or no such address, or the route leaves by no uplink.
+ * source that the kernel names, else another address of that interface. That other address
+ * is not link-local if the destination is behind a router, which forwards no packets from such an
+ * address. NULL: there is no route or no such address, or the route leaves by no uplink.
  */
 const struct host_address *route_choose_source(struct route *r, const uint8_t to[16]);
 
 /* Makes the kernel resolve the entry's neighbour; route_neigh_changed handles the answer. */
 void route_solicit_entry(struct route *r, const struct neigh_entry *e);
 /*
- * Answers the waiters of an entry if the kernel has resolved the neighbour, or has failed to. Does
- * nothing for an entry without waiters, because the kernel keeps the MAC of a station that has
- * left.
+ * Calls neigh_kernel_answer for an entry if the kernel has resolved the neighbour, or has failed
+ * to. Does nothing for an entry without waiters, because the kernel keeps the MAC of a station that
+ * has left.
  */
 void route_complete_entry(struct route *r, struct neigh_entry *e);
 

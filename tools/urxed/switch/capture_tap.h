@@ -40,9 +40,9 @@ void capture_taps_init(struct capture_taps *all, struct sessions *sessions);
  */
 int capture_taps_start(struct capture_taps *all, int socket, const char *port, bool record);
 /*
- * Call it after the answer to a capture; without `record` it does nothing. Asks each process of the
- * capture, and each one that attaches later, to record its engine into a ring. The daemon sends the
- * ring's descriptor to the capturing program (struct control_recording).
+ * Call it after the answer to a capture; without `record` it does nothing. Asks each process whose
+ * port is captured, also those that attach later, to record its engine into a ring. The daemon
+ * sends the ring's descriptor to the capturing program (struct control_recording).
  */
 void capture_taps_record(struct capture_taps *all, int socket);
 /* Ends the capture whose socket has hung up; the caller closes the socket. Returns false if no

@@ -33,8 +33,9 @@ enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct
 /*
  * Sets the destinations of a frame of the daemon's own. They are the VMs, and the uplink of that
  * index (negative: none). If the forwarding database knows the MAC of a unicast frame, the frame
- * goes only to the MAC's port, and only if that port is one of these. Other uplinks get no copy,
- * because it would need another source MAC there.
+ * goes only to the MAC's port, and only if that port is one of these. If the MAC is unknown, ports
+ * with pinned MACs get no copy. Other uplinks get no copy, because it would need another source MAC
+ * there.
  */
 void switch_dest_from_urxed(const struct vswitch *sw, int uplink, const struct frame_class *s,
 			    struct switch_dest *dest);

@@ -2,10 +2,10 @@
 /*
  * Moves frames through the switch; the daemon's main loop calls it.
  *
- * If a frame goes from one process to one other, and the receiver has no buffer, the frame and
- * those behind it wait in the sender's ring. The frame is dropped only if the sender has spent its
- * budget for such waits (deliver.h). A frame to several receivers does not wait: a receiver without
- * a buffer misses its copy.
+ * If a frame of a process has one receiver (process, uplink or VM), which has no room, the frame
+ * and those behind it wait in the sender's ring. The switch drops the frame only if the sender
+ * ends, or has spent its budget for such waits (deliver.h). A frame to several receivers does not
+ * wait: a receiver without a buffer misses its copy.
  */
 #ifndef URXE_URXED_SWITCH_FORWARD_H
 #define URXE_URXED_SWITCH_FORWARD_H

@@ -91,7 +91,7 @@ void switch_remove_vm_port(struct vswitch *sw, uint32_t index);
 
 /*
  * Pins a MAC to a port, for --fdb at the daemon's start. `text` is as for fdb_parse, where PORT is
- * the port's number, or its specification up to the first comma. Returns 0, or a negative errno
+ * the port's number, or its specification up to a comma or the end. Returns 0, or a negative errno
  * value and a sentence in `error`.
  */
 #define SWITCH_ERROR 256
@@ -108,8 +108,8 @@ int switch_lease(struct vswitch *sw, struct switch_port *port, uint64_t now, uin
 void switch_leave(struct vswitch *sw, struct switch_port *port);
 /*
  * These add a QPN to the process (VNIC_ATTACH_QPN_ADD), change its flags (VNIC_QPN_*), or remove
- * it. They return as the functions of qpn_table.h; also -EEXIST if another process has leased the
- * QPN's block, or may claim it.
+ * it. They return as the functions of qpn_table.h. switch_add_qpn also returns -EEXIST if another
+ * process has leased the QPN's block, or may claim it.
  */
 int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, uint32_t flags);
 int switch_set_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, uint32_t flags);
@@ -125,9 +125,9 @@ int switch_add_remote(struct vswitch *sw, struct switch_port *port, uint32_t loc
 int switch_remove_remote(struct vswitch *sw, struct switch_port *port, uint32_t local,
 			 const uint8_t gid[16], uint32_t qpn);
 /*
- * Call it for each frame from process `from` to QPN qpn of process `to`. Calls sw->introduce,
- * unless that has succeeded for the same block of QPNs before. Datagram QPs need this, because no
- * connect request names their peer.
+ * Call it for each frame from process `from` to QPN qpn of process `to`. Calls sw->introduce
+ * if a process has leased the QPN's block, and if switch_introduce_fn does not forbid a call now.
+ * Datagram QPs need this, because no connect request names their peer.
  */
 void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switch_port *to,
 		      uint32_t qpn);

@@ -43,7 +43,8 @@ struct direct_uplink {
 };
 
 /*
- * In all functions, a NULL `direct` stands for a daemon without uplinks.
+ * In all functions except direct_uplink_find_copied, a NULL `direct` stands for a daemon without
+ * uplinks.
  *
  * Returns the generation of the direct uplink. It changes when the daemon opens the uplink again,
  * when another member of a bond becomes the active one, and when processes may have packet sockets
@@ -53,7 +54,7 @@ struct direct_uplink {
  * - the daemon has several uplinks, where the port of a virtual machine counts as one. The members
  *   of a bond count as a single uplink: in mode active-backup the active member; in mode balance
  *   all members, which then must all be af_packet: or all af_xdp:,
- * - the uplink is impaired or closed,
+ * - the uplink is impaired or closed, or receives frames for machines, too (uplink_hear_all),
  * - the uplink is in no bond, and has another MAC than the host: the interface's MAC has changed
  *   since the start, and only the switch gives frames the new MAC,
  * - an HCA backs the device, so that frames to other hosts go to the HCA anyway, or
@@ -95,12 +96,13 @@ struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct);
 
 /*
  * Returns true if each packet reaches either the switch or a process's socket, never both, because
- * the XDP program of an af_xdp: uplink chooses. Returns false if both receive each packet
- * (af_packet:).
+ * the XDP program of an af_xdp: uplink chooses. Returns false for af_packet:, where the kernel
+ * gives a copy to each socket; and if direct_uplink_generation is 0.
  */
 bool direct_uplink_redirects(const struct direct_uplink *direct);
-/* Returns the open af_packet: uplinks of the bit mask `mask`. On these, packet sockets that are
- * still open receive packets that the switch also receives, even while processes may have none. */
+/* Returns the open uplinks of the bit mask `mask` that are not af_xdp:. On these, packet sockets
+ * that are still open receive packets that the switch also receives, even while processes may have
+ * none. */
 uint32_t direct_uplink_find_copied(const struct direct_uplink *direct, uint32_t mask);
 
 #endif

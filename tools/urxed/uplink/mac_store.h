@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Stores the MACs of machines (vm_port_set.h) and their users in the file urxed.macs of the run
- * directory. For MAC_STORE_KEEP_NS after a restart of the daemon, machines of other users cannot
- * take such a MAC, so that its machine's device process has time to find the new daemon.
+ * directory. For MAC_STORE_KEEP_NS after a restart of the daemon, confined machines (struct
+ * vm_port) of other users cannot take such a MAC, so that its machine's device process has time to
+ * find the new daemon.
  */
 #ifndef URXE_URXED_UPLINK_MAC_STORE_H
 #define URXE_URXED_UPLINK_MAC_STORE_H
@@ -28,7 +29,7 @@ struct mac_owner {
 
 struct mac_store {
 	struct slot_file file;
-	uint64_t keep_until; /* end of that time, ns; UINT64_MAX before the first mac_store_tick */
+	uint64_t keep_until; /* end of MAC_STORE_KEEP_NS, ns; UINT64_MAX before the first tick */
 	uint32_t n;
 	struct mac_owner kept[MAC_STORE_MAX]; /* MACs from an earlier daemon */
 	uint32_t slots[MAC_STORE_MAX];        /* slots of these in the file */

@@ -57,7 +57,8 @@ struct uplink {
 	uint32_t generation; /* changes when direct uplinks (direct_uplink.h) begin anew */
 	struct roce_port_guard port_guard; /* on the kernel's interface */
 	struct iface_watch watch;          /* on the kernel's interface */
-	uint64_t full_since; /* time when the port began to refuse frames; 0 = it takes them */
+	uint64_t full_since; /* time since which the port has taken no frame, though some wait;
+				0 = none was refused */
 	uint64_t refused_at; /* time of the last uplink_send if frames were left over; else 0 */
 	uint8_t *buffers;    /* UPLINK_QUEUE buffers of the transmit queue */
 	uint32_t stride;     /* size of a buffer, bytes */
@@ -113,9 +114,11 @@ int uplink_hear_group(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char e
  * no effect on a closed port. */
 int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR]);
 void uplink_close(struct uplink *u);
-/* Closes the uplink, and logs that its interface has gone, unless it is closed already. */
+/* Closes the uplink, which then has no link; logs that its interface has gone, unless the port was
+ * closed already. */
 void uplink_close_lost(struct uplink *u);
-/* Logs the page size of the port's packet buffers; does nothing if the port is closed. */
+/* Logs the page size of the port's packet buffers; does nothing if the port is closed or reports
+ * none. */
 void uplink_log_pages(const struct uplink *u);
 /* Logs the impairment counters that are not 0; does nothing without impairments. */
 void uplink_log_impairments(const struct uplink *u);
@@ -126,7 +129,8 @@ int uplink_make_queue(struct uplink *u);
 void uplink_free_queue(struct uplink *u);
 /* Whether the queue has room for n frames. A closed port needs none, because it drops frames. */
 bool uplink_has_room(const struct uplink *u, uint32_t n);
-/* Returns a buffer of u->stride bytes for the next frame; NULL = the queue is full. */
+/* Returns a buffer of u->stride bytes for the next frame; NULL = the queue is full, or the port is
+ * closed. */
 uint8_t *uplink_reserve(struct uplink *u);
 /* Queues the frame of len bytes in the buffer that uplink_reserve returned last. */
 void uplink_commit(struct uplink *u, uint32_t len);

@@ -33,7 +33,7 @@ int uplink_set_bond(struct uplink_set *all, const uint8_t mac[ETHER_MAC_LEN],
  * Returns 0, or -EINVAL and a sentence in `error`. */
 int uplink_set_check_bond(const char *const *specs, uint32_t n, char error[UPLINK_ERROR]);
 /* Returns the index of the uplink that gets the addresses of --address: after uplink_set_bond the
- * first member of the bond. HOST_NO_UPLINK: there is none. */
+ * first member of the bond, else the first uplink. HOST_NO_UPLINK: there is none. */
 int uplink_set_address_port(const struct uplink_set *all);
 /* Whether frames to this host's addresses and groups on `uplink` may come through uplink i: i is
  * the same uplink, or both are members of the bond. Both indices are below all->n. */

@@ -35,10 +35,11 @@ struct vm_port_reply {
 	/*
 	 * 0, or a negative errno value. -EPROTO: the packet is no request of this version; -EPERM:
 	 * the user may not have a port; -ENOSPC: no port is free for the user; -EEXIST: another
-	 * port has the name; -EINVAL: the name has other characters. Only for users other than root
-	 * and its own user, the daemon checks the MAC. -EADDRINUSE: another machine, the host or a
-	 * station of the network has the MAC; after a station has left, this lasts some 0.3 s.
-	 * -EINVAL: the MAC is a group's.
+	 * port has the name; -EINVAL: the name has other characters. If the user is neither root
+	 * nor the daemon's, the daemon also checks the MAC. -EADDRINUSE: another machine, the host
+	 * or a station of the network has the MAC; after a station has left, this lasts some 0.3 s.
+	 * Or another user's machine had the MAC before the daemon's restart (mac_store.h). -EINVAL:
+	 * no station can have the MAC.
 	 */
 	int32_t status;
 	uint32_t mtu; /* present MTU of all uplinks, bytes of Ethernet payload */

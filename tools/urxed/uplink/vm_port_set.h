@@ -81,8 +81,8 @@ bool vm_port_set_has_machine(const struct vm_port_set *all);
 void vm_port_set_event(struct vm_port_set *all, uint64_t now);
 /*
  * Notes links of uplinks that came or went. Removes ports whose process has broken their rings, or
- * whose MAC is that of a station on an uplink. Drops kept MACs whose time is over. Returns as
- * accept_pause_tick.
+ * whose MAC is that of a station on an uplink. Drops kept MACs whose time is over. Returns the
+ * time of the next call in ns; UINT64_MAX = none needed.
  */
 uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now);
 

@@ -9,9 +9,9 @@
 #include <netdev/vhost.h>
 
 /*
- * Call it before the process has threads. Takes away capabilities, core dumps and most descriptors,
- * and makes the kernel kill this process early if memory is short. Ignores failures: a right that
- * it cannot take away stays.
+ * Call it before the process has threads. Takes away most capabilities and core dumps, limits the
+ * number of descriptors, and makes the kernel kill this process early if memory is short. Ignores
+ * failures: a right that it cannot take away stays.
  */
 void vhost_sandbox_prepare(void);
 

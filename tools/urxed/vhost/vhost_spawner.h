@@ -16,8 +16,8 @@
  * privileges. */
 int vhost_spawner_start(const char *const *uplinks, uint32_t n);
 /*
- * Ends the helper. The kernel then kills the vhost processes that still run (PR_SET_PDEATHSIG in
- * vhost_sandbox.c).
+ * Ends the helper. The kernel then kills the vhost processes that still run and have passed
+ * vhost_sandbox_enter (PR_SET_PDEATHSIG).
  */
 void vhost_spawner_stop(void);
 /* Returns true if the helper has ended or was never started. Logs the end once. The daemon starts

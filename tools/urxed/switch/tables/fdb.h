@@ -37,8 +37,8 @@ struct fdb_entry {
 	uint32_t port; /* the port that leads to the MAC */
 	uint32_t pins; /* bit mask of the ports to which the MAC is pinned; 0 = learned */
 	uint64_t seen; /* time of the last frame from the MAC, ns */
-	/* Set by fdb_pin_unknown: bit mask of the ports that led to the MAC before, and the time of
-	 * the pin, ns. */
+	/* Set by fdb_pin_unknown: bit mask of the ports of `wire` that led to the MAC before, and
+	 * the time of the pin, ns. */
 	uint32_t former;
 	uint64_t pinned_at;
 	bool stays; /* set by fdb_give_back: silence does not mean that the station has moved */
@@ -76,7 +76,7 @@ int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port);
  * Pins a MAC in all VLANs if no port leads to it, and forgets where it was before. `wire`: bit mask
  * of the ports to other hosts. If the MAC was silent there for FDB_MOVED_NS, its station may have
  * moved, as a virtual machine that migrates, so the MAC counts as unknown. Returns -EEXIST if the
- * MAC is pinned, or was learned at some port and is not aged; otherwise as fdb_pin. If the station
+ * MAC is pinned, or is still known at some port; otherwise as fdb_pin. If the station
  * turns out not to have moved, fdb_give_back ends the pin.
  */
 int fdb_pin_unknown(struct fdb *f, uint64_t now, uint32_t wire, const uint8_t mac[ETHER_MAC_LEN],
@@ -86,7 +86,8 @@ int fdb_pin_unknown(struct fdb *f, uint64_t now, uint32_t wire, const uint8_t ma
  * Call it for a frame from a MAC that the port may not send from. If the MAC was at this port
  * before fdb_pin_unknown pinned it to another one, less than FDB_AGE_NS ago, its station has not
  * moved. Then this port leads to the MAC again, and fdb_pin_unknown does not take the MAC until it
- * is aged. Returns the port of the former pin, which may send from no MAC until fdb_forget_port;
+ * is aged. Returns the port of the former pin, which until fdb_forget_port may send from no MAC but
+ * others that are pinned to it;
  * otherwise -1.
  */
 int fdb_give_back(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port);
