@@ -4,8 +4,8 @@
  * capture (cmd_capture.c). Integers are in host byte order.
  *
  * The writer never waits: a frame without room is counted as lost. The reader can write to all of
- * the memory, so the writer reads only the reader's position from it, and checks that. The reader
- * copies each record, and checks the copy.
+ * the memory, so the writer reads only the reader's position, which it checks, and `waiting`. The
+ * reader copies each record, and checks the copy.
  */
 #ifndef URXE_CAPTURE_CAPTURE_RING_H
 #define URXE_CAPTURE_CAPTURE_RING_H

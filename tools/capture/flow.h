@@ -55,7 +55,7 @@ struct flow_track {
 	uint32_t room;
 };
 
-/* The usual maximum of max_rd_atomic: no requester has more READs outstanding. */
+/* The usual maximum of max_rd_atomic, so of a requester's outstanding READs. */
 #define FLOW_RECENT_READS 16
 
 struct flow {

@@ -18,7 +18,7 @@
 #define RECORDING_PORT    64                         /* bytes of a port's name, with its NUL */
 #define RECORDING_PROGRAM 32
 #define RECORDING_CHUNK   32768 /* most bytes of a recording in a block */
-/* The reader refuses a file with more processes; a capture never has so many. */
+/* The reader refuses a file with more processes, and urxe capture adds no more. */
 #define RECORDING_PROCESSES 8192
 
 /* A process. engine_ns and wall_ns are the time when its recording began, in ns: by the engine's

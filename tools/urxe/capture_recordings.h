@@ -8,14 +8,15 @@
 
 #include "capture/pcapng.h"
 
-/* How long urxe capture waits for a process's answer. The process itself gives up after 1 s. */
+/* How long urxe capture waits for a process's answer. A process whose peers still
+ * copy 1 s after its first attempt answers that it cannot record. */
 #define CAPTURE_ANSWER_NS UINT64_C(5000000000)
 
 struct capture_recording;
 
 struct capture_recordings {
 	bool on;     /* the capture has --state */
-	bool listed; /* all processes that ran when the capture began were added */
+	bool listed; /* the daemon has set `listed` (capture_ring.h), and its rings were added */
 	struct capture_recording *list;
 	uint32_t n;
 	uint32_t n_written; /* processes in the file */
@@ -24,8 +25,9 @@ struct capture_recordings {
 /* Adds the process at that port of the switch; `ring` is the descriptor of its ring, which this
  * function closes. Logs an error; then the process is not in the file. */
 void capture_recordings_add(struct capture_recordings *all, int ring, const char *port);
-/* Whether the caller has to wait for recordings: processes that ran when the capture began were not
- * added yet, or a process that was added at most CAPTURE_ANSWER_NS ago has not answered. */
+/* Whether the caller has to wait for recordings: not all processes that ran when the capture
+ * began were added yet, or a process that was added at most CAPTURE_ANSWER_NS ago has not answered.
+ */
 bool capture_recordings_wait(const struct capture_recordings *all);
 /*
  * Writes what the processes have recorded since the last call. Returns 0, or a negative errno value

@@ -15,7 +15,7 @@ struct daemon_start_options {
 };
 
 /*
- * Connects to the daemon of run_dir, and starts a private one with `options` if none answers.
+ * Connects to the daemon of run_dir, and starts a private one with `options` if none listens there.
  * Returns the connection, which stays open over exec and keeps a private daemon alive; -1 after an
  * error, which is logged.
  */

@@ -12,6 +12,8 @@
  * no work    ASLEEP              BUSY if the last sleep lasted    BUSY for 50 us, then ASLEEP
  *                                100 us at most, else ASLEEP
  *
+ * Here a look with work of PVRDMA counts as one without work while doorbells are in memory.
+ *
  * A busy poll that found nothing delays the next one, by 250 us at first and then by twice as much
  * each time, up to 128 ms: the virtual machine wants the processor, too. In the state ASLEEP:
  *
@@ -82,7 +84,7 @@ struct rest {
 	uint64_t pause; /* from the last busy poll to the next, ns; 0: the last one found work */
 	uint64_t busy_after; /* end of that time, ns */
 	uint64_t worked_at;  /* time of the last look at doorbells in memory that found work, ns */
-	uint32_t spins;      /* looks without a pause since the last pause */
+	uint32_t spins;      /* number of looks without a pause so far */
 	struct spare_processor spare;
 };
 

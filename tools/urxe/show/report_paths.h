@@ -8,7 +8,7 @@
 /*
  * Adds to each of the report's qps
  *
- *   path         null if the queue pair is not connected
+ *   path         null if the queue pair is not connected, unless an HCA executes it
  *   sends_by, receives_by
  *                for the path "direct-uplink", names of uplinks: the uplink by which the queue
  *                pair sends now, and the uplink whose socket received the last packet. null:
@@ -22,7 +22,8 @@
  *               urxed; "uplink": to another host, through urxed; "direct-uplink": to another
  *               host, by the process's own packet socket; "hca": by the HCA, which executes the
  *               queue pair
- *     peer      "PROGRAM-PID", or the address of another host, for which peer_pid is null
+ *     peer      "PROGRAM-PID"; or the peer's address, and peer_pid is null, if the peer is on
+ *               another host or in no known process
  *     qps       number of queue pairs of the process with that peer and path
  *     memory    number of these queue pairs whose WRITEs and READs are copied between memories
  */

@@ -127,8 +127,8 @@ static bool send_ring(const struct capture_tap *c, const struct session *s, int 
 	return !unix_packet_send(c->socket, &recording, sizeof(recording), &ring, 1);
 }
 
-/* Asks the process to record. If that fails, the capture waits for the process's recording in vain,
- * and then names the process. */
+/* Sends the capture a ring, and asks the process to record into it. If the process does not get the
+ * request, the capture waits in vain for its recording, and then names the process. */
 static void record_session(struct capture_tap *c, struct session *s)
 {
 	int ring;

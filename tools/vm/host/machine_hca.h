@@ -65,7 +65,7 @@ bool machine_hca_poll(struct machine_hca *h, uint64_t now);
  * machine_hca_follow has to close it.
  */
 bool machine_hca_arm(struct machine_hca *h, uint64_t now);
-/* Call it when epoll_fd is readable: handles the events of the HCA. */
+/* Call it when epoll_fd is readable: handles the events of the HCA and of `handles`. */
 void machine_hca_event(struct machine_hca *h);
 
 /* Why the HCA executes that queue pair of PVRDMA, or does not; NULL: no HCA is open. */

@@ -95,8 +95,8 @@ int switch_link_adopt(struct switch_link *link, const char *run_dir, const char 
  * frames of switch_link_send visible to the daemon first.
  */
 struct switch_link_handover switch_link_hand_over(struct switch_link *link);
-/* Call it when epoll_fd is readable. False: the daemon has ended, so the link is down. True also if
- * it was down before. */
+/* Call it when epoll_fd is readable. False: the daemon has ended, or has removed the port, so the
+ * link is down. True also if it was down before. */
 bool switch_link_event(struct switch_link *link);
 
 /* The number of frames that switch_link_send takes now. Without a daemon switch_link_send takes any
