@@ -25,8 +25,8 @@ void frame_addresses(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len);
 
 /*
  * Writes "RC_SEND_ONLY QP 0x001000 PSN 7" or the like, with the syndrome of an acknowledgement and
- * the reason for which an engine would drop the packet; for other frames words such as "ARP",
- * or the EtherType.
+ * the reason for which an engine would drop the packet; for other frames words such as "ARP", or
+ * the EtherType.
  */
 void frame_words(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len);
 

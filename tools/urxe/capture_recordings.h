@@ -8,8 +8,8 @@
 
 #include "capture/pcapng.h"
 
-/* How long urxe capture waits for a process's answer. A process whose peers still
- * copy 1 s after its first attempt answers that it cannot record. */
+/* How long urxe capture waits for a process's answer. A process that cannot begin to record within
+ * 1 s, for example because peers copy, answers that. */
 #define CAPTURE_ANSWER_NS UINT64_C(5000000000)
 
 struct capture_recording;
@@ -25,8 +25,9 @@ struct capture_recordings {
 /* Adds the process at that port of the switch; `ring` is the descriptor of its ring, which this
  * function closes. Logs an error; then the process is not in the file. */
 void capture_recordings_add(struct capture_recordings *all, int ring, const char *port);
-/* Whether the caller has to wait for recordings: not all processes that ran when the capture
- * began were added yet, or a process that was added at most CAPTURE_ANSWER_NS ago has not answered.
+/*
+ * Whether the caller has to wait for recordings: `listed` is not set yet, or a process that was
+ * added at most CAPTURE_ANSWER_NS ago has not answered.
  */
 bool capture_recordings_wait(const struct capture_recordings *all);
 /*

@@ -210,7 +210,7 @@ static bool parse_vm_arguments(int argc, char **argv, struct arguments *a)
 }
 
 /* Starts the device process. Returns 0; another number after an error, which is logged. The
- * connection keeps a private daemon alive until the machine has its port. */
+ * connection keeps a private daemon alive until the device process has connections of its own. */
 static int start_vm(const struct vm_attr *attr, struct vm **vm)
 {
 	char error[VM_ERROR];

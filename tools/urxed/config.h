@@ -9,8 +9,8 @@
  *	private                     (or: private yes, private = no)
  *
  * A name ends at white space or '='. The value is the rest of the line, without the white space
- * around it. There is no quoting. An option may be repeated if it may be repeated on the command
- * line.
+ * around it. There is no quoting. Only an option of which each use adds a value (`repeats` in
+ * options.h) may be set twice.
  */
 #ifndef URXE_URXED_CONFIG_H
 #define URXE_URXED_CONFIG_H

@@ -25,8 +25,7 @@
 #define EVENTS 16
 /*
  * While frames flow, the daemon looks at sockets, signals, QP1 and timers only after ROUNDS calls
- * of switch_run, or after ROUNDS_NS if these end first: one call takes long if a thousand processes
- * send.
+ * of switch_run, or once ROUNDS_NS have passed: one call takes long if a thousand processes send.
  */
 #define ROUNDS    32
 #define ROUNDS_NS 1000000u

@@ -23,8 +23,8 @@ struct options {
 struct options_row {
 	const char *name;
 	const char *argument; /* the value's name in --help; NULL: a flag, "yes" or "no" */
-	bool repeats;         /* each use adds a value; else the last value counts */
-	const char *help;     /* lines, without a newline at the end */
+	bool repeats;     /* each use adds a value; else the last one on the command line counts */
+	const char *help; /* lines, without a newline at the end */
 	/* As options_set; the value is not empty, and a flag's value is "yes" or "no". */
 	int (*set)(struct options *o, const char *value, char error[OPTIONS_ERROR]);
 	bool once; /* a second use on the command line is an error */

@@ -12,8 +12,8 @@
 
 /*
  * Adds `job` to each of the report's leases: the value of URXE_JOB in the environment of the
- * process when it started, from /proc; null if it has none, or if /proc does not
- * show it to the caller, also because the daemon is in another PID namespace.
+ * process when it started, from /proc; null if it has none, or if /proc does not show it to the
+ * caller, also because the daemon is in another PID namespace.
  */
 void report_jobs_add(json_t *report);
 

@@ -56,8 +56,8 @@ static uint32_t list_probes(const struct host *h, struct uplink_set *uplinks, st
 	return n;
 }
 
-/* Whether the frame, which is in the address's VLAN, comes from another host that has the address.
- * Sets owner to that host's MAC. */
+/* Whether the frame is in the address's VLAN and comes from another host that has the address. Sets
+ * owner to that host's MAC. */
 static bool shows_conflict(const struct probe *p, const uint8_t *frame, uint32_t len,
 			   uint8_t owner[ETHER_MAC_LEN])
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Pinned addresses (--fdb ADDR[@VLAN]=MAC): IP addresses whose MAC is fixed. The switch drops
- * frames of other stations that use such an address, and neigh.c resolves the address without a
- * solicitation.
+ * RoCE packets, ARP and ND of other stations that use such an address, and neigh.c resolves the
+ * address without a solicitation.
  */
 #ifndef URXE_URXED_HOSTNET_ADDRESS_PIN_H
 #define URXE_URXED_HOSTNET_ADDRESS_PIN_H

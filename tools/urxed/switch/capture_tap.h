@@ -26,7 +26,8 @@ struct capture_taps {
 	struct sessions *sessions;
 	uint32_t n;
 	struct capture_tap list[CAPTURE_TAPS];
-	struct capture_tap *recording_tap; /* the capture with `record`; NULL = none */
+	/* The capture that was started with `record`; NULL = none. */
+	struct capture_tap *recording_tap;
 };
 
 void capture_taps_init(struct capture_taps *all, struct sessions *sessions);

@@ -49,7 +49,7 @@ struct vswitch {
 	uint32_t room;            /* frames that processes may still send in the current run */
 	struct switch_stats left; /* sums of the counters of ports that were removed */
 	struct lease_table leases;
-	struct qpn_table added; /* QPNs that processes have added; leases.added points to it */
+	struct qpn_table added; /* which process has added which QPN; leases.added points to it */
 	struct remote_qp_acl remotes;
 	struct fdb fdb;
 	bool learns_alone;           /* learns MACs even with a single port */

@@ -80,8 +80,8 @@ int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_
 			 int fds[PACKET_GROUP_MAX]);
 /*
  * Sets the blocks of QPNs to which the switch receives no packets from the uplink; they replace
- * those of an earlier call. Returns 0, or a negative errno value after which the switch receives
- * all packets.
+ * those of an earlier call. Returns 0; -ENODEV: direct_uplink_generation is 0, and nothing has
+ * changed; or another negative errno value, after which the switch receives all packets.
  */
 int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n);
 

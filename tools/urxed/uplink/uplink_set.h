@@ -14,7 +14,7 @@
 #include "urxed/uplink/uplink.h"
 
 struct uplink_set {
-	uint32_t n; /* number of slots in use, as n_uplinks of the switch */
+	uint32_t n; /* slots up to the last one in use, as n_uplinks of the switch */
 	struct uplink at[SWITCH_SLOTS];
 };
 

@@ -4,6 +4,7 @@
  * it through the switch, and antispoof.c reads it for each frame of a process, both in the daemon's
  * only thread.
  *
+ * A remote QP, named by GID and QPN, is the queue pair to which a connected QP of a process sends.
  * RC and UC packets do not name their source QP. So a process registers the remote QP of each of
  * its connected QPs. Several processes may register the same remote QP.
  *
