@@ -22,7 +22,7 @@
 #define DAEMON_ERROR     512
 
 struct daemon_options {
-	/* options_set has checked the syntax of all texts. */
+	/* options_set has checked the syntax of the texts, except that of uplinks. */
 	const char *run_dir; /* absolute */
 	const char *uplinks[SWITCH_UPLINKS];
 	uint32_t n_uplinks;

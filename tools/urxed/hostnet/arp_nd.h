@@ -14,7 +14,7 @@
 /*
  * Writes an ARP request or a neighbour solicitation for `ip`, with the VLAN's tag, into a buffer of
  * NEIGH_FRAME_ROOM bytes; returns the length in bytes. mac: destination; NULL: broadcast, or the
- * solicited-node group of `ip`. `sip`: the host's address, as which the frame names its sender. If
+ * solicited-node group of `ip`. `sip`: the host's address that the frame names as its sender's. If
  * sip is NULL, or of another family than `ip`, an ARP request names the sender 0.0.0.0 (RFC 5227,
  * 2.1.1), and a solicitation comes from the link-local address of `smac`.
  */

@@ -25,8 +25,9 @@
 #define NEIGH_TRIES    3
 #define NEIGH_TRY_NS   1000000000ull /* RETRANS_TIMER (RFC 4861, 10) */
 #define NEIGH_PROBES   3
-#define NEIGH_PROBE_NS 100000000ull  /* between two probes of the known MAC */
-#define NEIGH_QUIET_NS 1000000000ull /* time without further claims after a rejected one */
+#define NEIGH_PROBE_NS 100000000ull /* between two probes of the known MAC */
+/* Time for which neigh.c ignores other claims after it has rejected one. */
+#define NEIGH_QUIET_NS 1000000000ull
 /* If a MAC was confirmed this long ago, the next use of the entry makes neigh.c solicit the
  * neighbour again. */
 #define NEIGH_LIFE_NS     60000000000ull
@@ -98,7 +99,7 @@ struct neigh {
 	/*
 	 * Bit mask of the uplinks that are members of a bond. neigh.c sees them as one port, that
 	 * of the first member. The kernel does not know of the bond, so neigh.c resolves all
-	 * on-link addresses, and answers members' requests for all of the bond's addresses.
+	 * on-link addresses, and answers all requests at members for the bond's addresses.
 	 */
 	uint32_t bond_mask;
 	const struct neigh_ops *ops;

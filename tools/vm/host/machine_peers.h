@@ -44,7 +44,8 @@ struct machine_peers {
 /*
  * Publishes the memory of the machine to its peers. Call it in the thread that runs the engine,
  * after vm_session_open; *p must stay where it is. If no inbox can be made, for example because the
- * session has no daemon now, all messages of the machine go in packets until the process ends.
+ * session has no daemon now, or if this process takes part in no copies (peers_publish), all
+ * messages of the machine go in packets until the process ends.
  */
 void machine_peers_open(struct machine_peers *p, struct vm_session *session);
 /*

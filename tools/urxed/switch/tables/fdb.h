@@ -86,9 +86,8 @@ int fdb_pin_unknown(struct fdb *f, uint64_t now, uint32_t wire, const uint8_t ma
  * Call it for a frame from a MAC that the port may not send from. If the MAC was at this port
  * before fdb_pin_unknown pinned it to another one, less than FDB_AGE_NS ago, its station has not
  * moved. Then this port leads to the MAC again, and fdb_pin_unknown does not take the MAC until it
- * is aged. Returns the port of the former pin, which until fdb_forget_port may send from no MAC but
- * others that are pinned to it;
- * otherwise -1.
+ * is aged. Returns the port of the former pin; otherwise -1. Until fdb_forget_port, that port may
+ * send only from other MACs that are pinned to it.
  */
 int fdb_give_back(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port);
 
