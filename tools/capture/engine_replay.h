@@ -38,8 +38,8 @@ struct engine_replay {
 	uint32_t next;      /* index of the next captured frame to look at */
 	uint32_t next_sent; /* index of the next captured frame to compare with what the engine
 			       sends */
-	/* Lists of the frames that the engine sent, in a hash table by their headers: the heads,
-	 * and the next element of each frame. */
+	/* Lists of the captured frames that the process sent, in a hash table by their headers: the
+	 * heads, and the next element of each frame. */
 	uint32_t *sent_lists, *sent_next;
 	uint32_t n_lists; /* a power of 2 */
 	/* engine_replay_run calls it with a line of text for each NAK, drop, error and asynchronous

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Text of other processes and files, made harmless for a terminal: log lines and everything that
- * urxe prints pass through here.
+ * Text of other processes and files, made harmless for a terminal: log lines and the texts that
+ * urxe prints in tables and lines pass through here.
  */
 #ifndef URXE_COMMON_PRINTABLE_H
 #define URXE_COMMON_PRINTABLE_H

@@ -398,6 +398,7 @@ static void remove_others(const struct tree *t, const char *run_dir, const char 
 
 /*
  * Keeps the tree of an earlier daemon, because programs continue to use the tree with this daemon.
+ * Removes from it only what belongs to a device, a node or an interface of another name.
  */
 static void take_over_tree(const struct tree *t, const char *run_dir, const struct host *host)
 {

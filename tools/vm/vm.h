@@ -32,7 +32,8 @@ struct vm_attr {
 	bool incoming;
 	/* The process replaces a running one, which serves the machine at the same paths. */
 	bool take_over;
-	const char *replace_path; /* socket at which this process can be replaced */
+	const char *replace_path; /* socket at which this process, or the one before it, can be
+				     replaced */
 };
 
 /*

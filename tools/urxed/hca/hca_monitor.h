@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Monitors the RDMA devices of sysfs, and chooses the HCA that backs urxe0 (hca_select.h).
- * daemon_start.c and daemon_run.c call this.
+ * daemon_start.c and daemon_run.c run it, and others ask it for the chosen port.
  *
  * The kernel sends a uevent for each RDMA device that comes or goes: host_ibdevs.c receives it, and
  * daemon_run.c calls hca_monitor_report. The state of a RoCE port and its GIDs follow the port's
@@ -46,7 +46,7 @@ struct hca_monitor {
 	struct netlink netlink; /* opened when the first RDMA device exists, then kept */
 	uint64_t scan_at;       /* ns; UINT64_MAX = no scan is due */
 	bool settling;          /* the scan at scan_at is the second one after a report */
-	bool doubted;           /* the last scan found no uplink on the HCA's interface */
+	bool doubted;           /* the last scan found no uplink on the chosen port's interface */
 };
 
 /* Scans once, but chooses nothing yet. The caller keeps `sys` (where sysfs is mounted) and `device`

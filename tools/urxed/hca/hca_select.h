@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Chooses the HCA port that backs urxe0, and says of each other port why it is not used.
- * hca_monitor.c calls this after each scan.
+ * hca_monitor.c calls hca_select after each scan.
  */
 #ifndef URXE_URXED_HCA_HCA_SELECT_H
 #define URXE_URXED_HCA_HCA_SELECT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Parses and builds ARP frames for IPv4 over Ethernet (RFC 826). `sip` and `tip` hold IPv4
- * addresses as ::ffff:a.b.c.d. arp_nd.c calls this, and handles and sends the frames. */
+ * addresses as ::ffff:a.b.c.d. It neither handles nor sends frames (arp_nd.h does). */
 #ifndef URXE_URXED_HOSTNET_ARP_FRAME_H
 #define URXE_URXED_HOSTNET_ARP_FRAME_H
 

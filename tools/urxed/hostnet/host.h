@@ -71,7 +71,7 @@ struct host_address {
 	uint32_t freed;
 };
 
-/* GUID, P_Keys and GIDs of the HCA's port that backs urxe0, for VNIC_HCA_FILE (hca_table.h). */
+/* A GID of the HCA's port, for struct hca_table. */
 struct hca_table_gid {
 	uint8_t ip[16];   /* IPv4 as ::ffff:a.b.c.d */
 	uint32_t ifindex; /* index of the interface, 0 = unknown */
@@ -79,6 +79,7 @@ struct hca_table_gid {
 	bool v2;          /* RoCE v2; else RoCE v1 */
 };
 
+/* GUID, P_Keys and GIDs of the HCA's port that backs urxe0, for VNIC_HCA_FILE (hca_table.h). */
 struct hca_table {
 	uint8_t guid[8];                   /* the node GUID; all zero = no HCA, or unknown */
 	uint16_t mtu;                      /* the port's path MTU in bytes; 0 = unknown */

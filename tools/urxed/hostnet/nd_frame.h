@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Parses and builds neighbour solicitations and advertisements (RFC 4861, 4.3, 4.4, 7.2), and reads
- * the claims in all messages of neighbour discovery (ND). arp_nd.c handles and sends the frames. */
+ * the claims in all messages of neighbour discovery (ND). It neither handles nor sends frames
+ * (arp_nd.h does). */
 #ifndef URXE_URXED_HOSTNET_ND_FRAME_H
 #define URXE_URXED_HOSTNET_ND_FRAME_H
 

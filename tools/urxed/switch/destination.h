@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Finds the destinations of a frame: which ports get a copy, by the frame's origin, its headers and
- * the forwarding database. forward.c calls this. */
+ * the forwarding database. forward.c calls this, and the CM calls switch_mtu_to. */
 #ifndef URXE_URXED_SWITCH_DESTINATION_H
 #define URXE_URXED_SWITCH_DESTINATION_H
 
