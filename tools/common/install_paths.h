@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Paths of the files that belong together in one installation or one build tree. urxe and urxed use
- * them to start each other and to load the XDP program.
+ * Paths of the files that belong together in one installation or one build tree. By them urxe
+ * starts urxed and urxe-bench and preloads liburxe.so, and urxed loads the XDP program.
  */
 #ifndef URXE_COMMON_INSTALL_PATHS_H
 #define URXE_COMMON_INSTALL_PATHS_H

@@ -35,7 +35,8 @@ struct datapath {
 	uint64_t look_again_at;
 	bool link_full;         /* the ring to urxed, or an inbox, had no room for a frame */
 	uint64_t blocked_since; /* since when a frame waits for a receive buffer; 0 = none waits */
-	bool rdma_moved;        /* the last datapath_run had frames or requests of PVRDMA */
+	bool rdma_moved; /* the last datapath_run had frames or requests of PVRDMA, or the HCA had
+			    completions */
 	struct announcement_limit announced; /* the limit of announcements that PVRDMA hears */
 };
 

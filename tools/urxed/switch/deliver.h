@@ -23,7 +23,7 @@
 #define SWITCH_STALL_NS     100000000ull
 #define SWITCH_STALL_FRAMES 256u
 #define SWITCH_STALL_REST   10u
-/* If an uplink takes no frame for this time, the switch drops the frames in the uplink's queue. The
+/* If an uplink or VM takes no frame for this time, the switch drops the frames in its queue. The
  * time is shorter than for a process, because the uplink is hardware or has a thread of its own. */
 #define SWITCH_UPLINK_STALL_NS 10000000ull
 /* Delay before the next try on a full uplink: about the time in which it sends some long frames. */

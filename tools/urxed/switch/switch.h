@@ -59,8 +59,7 @@ struct vswitch {
 	uint32_t displaced;
 	struct bond bond;         /* its mode is BOND_NONE if the uplinks are independent */
 	uint64_t bond_counted_at; /* time of the last bond_host_count_frames */
-	uint64_t bond_received[SWITCH_UPLINKS]; /* frames received by each member at its last count
-						 */
+	uint64_t bond_received[SWITCH_UPLINKS]; /* each member's frames at its last count */
 	uint64_t bond_frames; /* frames that the kernel has counted on the members, minus those of
 				 the switch, at bond_frames_at */
 	uint64_t bond_frames_at;             /* time of that sample (bond_host_count_frames) */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The uplinks of a daemon and its ports for virtual machines. daemon_start.c opens and closes them,
- * daemon_run.c serves them. Functions with a parameter `error` return 0, or a negative errno value
- * and a sentence in `error`.
+ * The uplinks of a daemon and its ports for virtual machines. daemon_start.c opens and closes the
+ * uplinks, daemon_run.c serves them. Functions with a parameter `error` return 0, or a negative
+ * errno value and a sentence in `error`.
  */
 #ifndef URXE_URXED_UPLINK_UPLINK_SET_H
 #define URXE_URXED_UPLINK_UPLINK_SET_H

@@ -57,7 +57,8 @@ static inline uint64_t machine_hca_deadline(const struct machine_hca *h)
 {
 	return hca_retry_due(&h->retry);
 }
-/* Passes completions to the engine. True: there were some, so PVRDMA has to be run. */
+/* Passes completions to the engine, and tells PVRDMA of ended threads of `handles`. True: there
+ * were some, so PVRDMA has to be run. */
 bool machine_hca_poll(struct machine_hca *h, uint64_t now);
 /*
  * Before a sleep: the next completion makes epoll_fd readable. True: the process must not sleep,
