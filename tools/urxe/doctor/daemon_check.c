@@ -15,7 +15,8 @@
 
 #define REMEDY 96 /* length of a command with the name of an interface, with the NUL */
 
-/* The command that shows why an interface has no link; NULL for an uplink without an interface. */
+/* The command that shows why an interface has no link; NULL for an uplink of other kinds than
+ * af_packet: and af_xdp:. */
 static const char *link_remedy(const char *uplink, char remedy[REMEDY])
 {
 	const char *name = strchr(uplink, ':');
@@ -28,8 +29,8 @@ static const char *link_remedy(const char *uplink, char remedy[REMEDY])
 }
 
 /*
- * Names each uplink that carries no frames. Ports of virtual machines do not count: a machine may
- * come later.
+ * Names each uplink that is down, or silent in a bond. Ports of virtual machines do not count: a
+ * machine may come later.
  */
 static void check_links(struct findings *f, const json_t *report)
 {

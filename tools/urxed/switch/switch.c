@@ -92,7 +92,7 @@ bool switch_is_host_mac(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LE
 	return ether_same(mac, sw->host->mac) || host_has_vlan_mac(sw->host, mac, vlan);
 }
 
-/* Whether `name` is the port's number, or the part of its specification before the first comma. */
+/* Whether `name` is the port's number, or its specification up to a comma or the end. */
 static bool port_has_name(const struct switch_port *port, const char *name)
 {
 	const char *spec = port->uplink->spec;
