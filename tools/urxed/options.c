@@ -221,8 +221,9 @@ const struct options_row options_rows[OPTIONS] = {
 	{"direct-uplink", "USER|@GROUP|none", true,
 	 "let programs of USER or of GROUP's members use sockets of their own\n"
 	 "on an af_packet: or af_xdp: uplink, by which they can send and receive\n"
-	 "any frame; programs of root and of the daemon's user always may,\n"
-	 "unless the option is none; may be given more than once",
+	 "any frame; those of root and of the daemon's user that run in its\n"
+	 "network namespace always may, unless the option is none; may be given\n"
+	 "more than once",
 	 set_direct_uplink},
 	{"vm-user", "USER|@GROUP", true,
 	 "let urxe vm of USER or of GROUP's members connect virtual machines\n"

@@ -69,6 +69,7 @@ static void make_dirs(struct tree *t, const char *file)
  */
 static void write_file(struct tree *t, const char *file, mode_t mode, const char *text, size_t len)
 {
+	ssize_t n;
 	int fd;
 
 	make_dirs(t, file);
@@ -79,10 +80,11 @@ static void write_file(struct tree *t, const char *file, mode_t mode, const char
 		t->err = -errno;
 		return;
 	}
-	if (fchmod(fd, mode))
+	n = fchmod(fd, mode) ? -1 : write(fd, text, len);
+	if (n < 0)
 		t->err = -errno;
-	else if (write(fd, text, len) != (ssize_t)len)
-		t->err = errno ? -errno : -EIO;
+	else if (n < (ssize_t)len)
+		t->err = -ENOSPC; /* the file system is full */
 	close(fd);
 	if (!t->err && renameat(t->dir, UNFINISHED, t->dir, file))
 		t->err = -errno;
