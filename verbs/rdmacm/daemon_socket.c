@@ -104,8 +104,8 @@ static int connect_to(int fd, const struct sockaddr_un *address, uint64_t deadli
 	return limit_sending(fd, UINT64_MAX);
 }
 
-/* Whether this is a child that a signal handler has forked: the daemon's packets are for its
- * parent. */
+/* Whether this is a forked child (perhaps forked by a signal handler): the daemon's packets are for
+ * its parent. */
 static bool in_forked_child(const struct rdmacm_file *file)
 {
 	return file->pid != getpid();

@@ -58,11 +58,10 @@ static time_t uptime_seconds(void)
 }
 
 /*
- * Connects; while the listener's queue is full, waits. -ETIMEDOUT: the queue stayed full, or this
- * is a forked child; or another error of connect(2). On a socket with a timeout a signal ends
- * connect(2) with EINTR, also if its handler has SA_RESTART (signal(7)); so the call is repeated. A
- * child that the handler has forked does not repeat it: the child shares the socket with its
- * parent.
+ * Connects; while the listener's queue is full, waits. -ETIMEDOUT: the queue stayed full; or
+ * another error of connect(2). On a socket with a timeout a signal ends connect(2) with EINTR, also
+ * if its handler has SA_RESTART (signal(7)); so the call is repeated. A child that the handler has
+ * forked does not repeat it (-ETIMEDOUT): the child shares the socket with its parent.
  */
 static int wait_for_connection(int fd, const struct sockaddr_un *address)
 {

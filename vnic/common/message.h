@@ -35,8 +35,9 @@ union vnic_message {
 };
 
 /*
- * Sends a message, and waits for room. 0 or a negative errno value. None of these functions raises
- * SIGPIPE. -EINTR of all of them: this is a child that a signal handler has forked during the call.
+ * Sends a message, and waits for room; -EAGAIN: the socket is non-blocking, or its time limit is
+ * over. 0 or a negative errno value. No function here raises SIGPIPE. -EINTR, also of
+ * vnic_message_recv: this is a child that a signal handler has forked during the call.
  */
 int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t fd_count);
 /* As vnic_message_send without descriptors, but never waits: -EAGAIN if the socket is full. */
@@ -65,7 +66,8 @@ int vnic_memory_create(const char *name, uint64_t size);
  * Maps another process's memory of exactly `size` bytes. -EINVAL: it has another size, or more than
  * VNIC_MEMORY_MAX. -EPERM: the owner could shrink it, and an access behind its end would raise
  * SIGBUS; or the owner could enlarge it, or has more than VNIC_MEMORY_MAX bytes of pages in it, and
- * the last close would take long. Or an error of mmap.
+ * the last close would take long; or the descriptor is no writable memory of this kind. Or an error
+ * of mmap.
  */
 int vnic_memory_map(int fd, uint64_t size, void **memory);
 /* Checks that the descriptor is memory for vnic_memory_map: 0; -EPERM: it is not; -EINVAL: larger

@@ -204,7 +204,8 @@ void vnic_region_read(const struct vnic_device *dev, uint64_t addr, uint8_t *to,
 void vnic_region_write(const struct vnic_device *dev, uint64_t addr, const uint8_t *from,
 		       uint64_t size);
 
-/* Sets the registers to their values after creation, except the revision. */
+/* Stops the NIC, and sets the registers to their values after creation, except the revision, the
+ * capabilities and the last command's result. */
 void vnic_device_reset(struct vnic_device *dev);
 /* Reads the driver's configuration and activates the NIC. False: the configuration is invalid. */
 bool vnic_device_activate(struct vnic_device *dev);

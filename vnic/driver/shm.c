@@ -57,7 +57,8 @@ struct passed {
 	int fds[VNIC_UPLINK_SOCKETS]; /* the most descriptors of an answer */
 };
 
-/* Whether this is a child that a signal handler has forked: the connection is its parent's. */
+/* Whether this is a forked child (perhaps forked by a signal handler): the connection is its
+ * parent's. */
 static bool in_forked_child(const struct shm *shm)
 {
 	return shm->owner != getpid();
@@ -78,9 +79,9 @@ static int send_and_receive(const struct shm *shm, union vnic_message *message, 
 }
 
 /*
- * Sends a request and receives its answer. A failure ends the connection: a late answer must not
- * be taken for the next request's. -EMFILE: the answer has come, without its descriptors.
- * In a forked child the request fails, and the parent's connection goes on.
+ * Sends a request and receives its answer. A failure ends the connection, because a late answer
+ * must not be taken for the next request's. The connection goes on after -EMFILE (the answer has
+ * come, without its descriptors) and in a forked child (-EIO), whose parent has it.
  */
 static int exchange_messages(struct shm *shm, union vnic_message *message, uint32_t len,
 			     struct passed *passed)
@@ -508,7 +509,7 @@ static int shm_introduce(struct vnic_transport *transport, const uint8_t mac[6],
 	return ret ? ret : -EPROTO;
 }
 
-/* For a child that a signal handler has forked: the handler may return into take_turn. There `left`
+/* For a forked child: a signal handler may have forked, and may return into take_turn. There `left`
  * ends the loop. The changed `served` ends a futex wait that the kernel begins again. */
 static void leave_requests(struct shm *shm)
 {
@@ -538,8 +539,8 @@ static void shm_isolate(struct vnic_transport *transport)
 	leave_requests(shm);
 }
 
-/* Frees *shm, except in a child that a signal handler has forked: the handler may return into a
- * request, which still uses *shm. */
+/* Closes descriptors and mappings. Frees *shm, except in a forked child: a signal handler may have
+ * forked, and may return into a request that still uses *shm. True: freed. */
 static bool shm_close(struct vnic_transport *transport)
 {
 	struct shm *shm = to_shm(transport);

@@ -38,7 +38,8 @@ int connection_receive(struct connection *c);
 void connection_next(struct connection *c);
 /*
  * Replies with the body that lies in c->out behind the header, and with the descriptor c->out_fd,
- * which stays open. error: errno value, 0 = none. Returns as connection_flush.
+ * which stays open; does nothing if the command asks for no reply. error: errno value, 0 = none.
+ * Returns as connection_flush.
  */
 int connection_reply(struct connection *c, uint32_t body, uint32_t error);
 /* Sends as much of the rest of the reply as the socket takes. 0, also if it takes nothing now;

@@ -373,10 +373,10 @@ struct vnic_attach_qpn {
 struct vnic_attach_uplink {
 	uint32_t type;
 	/*
-	 * From the client: 0, or negative if it cannot use the last socket, or has closed it. From
-	 * the daemon: 0; -ECANCELED: the answer to a negative status; -EPERM: the daemon does not
-	 * trust the client with raw frames; -ENODEV: no uplink has such sockets; -ENOSPC: too many
-	 * sockets; another error: the kernel refused the socket. The client may ask again at any
+	 * From the client: 0, or negative if it cannot use the last sockets, or has closed them.
+	 * From the daemon: 0; -ECANCELED: the answer to a negative status; -EPERM: the daemon does
+	 * not trust the client with raw frames; -ENODEV: no uplink has such sockets; -ENOSPC: too
+	 * many sockets; another error: the kernel refused a socket. The client may ask again at any
 	 * time, and replaces the sockets that it has by the new ones.
 	 */
 	int32_t status;

@@ -46,8 +46,9 @@ struct vnic_device_attr {
 	 */
 	bool shared_mac;
 	uint16_t mtu;
-	/* The device marks here each part of the driver's memory that it writes, except rings. The
-	 * caller calls vnic_device_mark_rings before it reads the log. NULL: it marks nothing. */
+	/* The device marks here each part of the driver's memory that it writes, except what
+	 * vnic_device_mark_rings marks: the caller calls that function before it reads the log.
+	 * NULL: it marks nothing. */
 	struct vnic_dirty_log *log;
 	/* Delivers the interrupt of a vector to the driver. Must not call the device. */
 	void (*interrupt)(void *ctx, uint32_t vector);
@@ -80,9 +81,9 @@ const char *vnic_counter_name(enum vnic_counter counter);
 int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device **dev);
 void vnic_device_destroy(struct vnic_device *dev);
 /*
- * Sets the registers to their values after creation, with no revision selected; the driver's
- * VMXNET3_CMD_RESET_DEV keeps its revision. The right to access the driver's memory
- * (vnic_device_set_bus_master) stays.
+ * Resets the device as the driver's VMXNET3_CMD_RESET_DEV does, but with no revision selected: the
+ * command keeps the revision. The capabilities that the driver has requested stay until it selects
+ * a revision. The right to access the driver's memory (vnic_device_set_bus_master) stays.
  */
 void vnic_device_power_on(struct vnic_device *dev);
 
@@ -158,8 +159,9 @@ void vnic_device_set_link(struct vnic_device *dev, uint16_t mbps);
  * receive queue, in order; a caller passes the destination QPN of a RoCE frame, 0 for other frames.
  * If the driver has enabled RSS, the RSS hash of a frame that has one counts instead. -ENOBUFS: no
  * buffer is free now, and the caller tries again or calls vnic_device_rx_give_up; -EMSGSIZE: longer
- * than the buffers, dropped; -EINVAL: shorter than an Ethernet header; -ENETDOWN: the NIC is not
- * active or may not access memory, the link is down, or a malformed descriptor has stopped the NIC.
+ * than the driver's MTU or buffers allow, dropped; -EINVAL: shorter than an Ethernet header;
+ * -ENETDOWN: the NIC is not active or may not access memory, the link is down, or a malformed
+ * descriptor has stopped the NIC.
  */
 int vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data, uint32_t len);
 /*
@@ -228,7 +230,8 @@ int vnic_device_save(struct vnic_device *dev, uint8_t **stream, size_t *length);
  * device was saved; the device does not access it before vnic_device_resume. On error the device is
  * as after a reset. -EBADMSG: the stream is truncated or damaged, or its values contradict each
  * other; -EPROTONOSUPPORT: a later version of urxe has written it; -EINVAL: another permanent MAC,
- * or a longer MTU than this device's; -EFAULT: no memory where a ring lies; -ENOMEM.
+ * or a longer MTU than this device's; -EFAULT: no memory where a ring, the shared area or a queue's
+ * descriptor lies; -ENOMEM.
  */
 int vnic_device_restore(struct vnic_device *dev, const uint8_t *stream, size_t length);
 

@@ -2,11 +2,11 @@
 /*
  * Driver side of the vNIC: does what a guest's vmxnet3 driver does.
  *
- * Threads: any thread may call the functions from "Requests to the daemon" to "Without a request",
- * also while another thread uses the driver; the driver executes them one after the other. Any
- * thread may wait on the descriptor of vnic_driver_irq_fd and read it. All other functions, also
- * those after "Without a request", are for one thread at a time. While a driver is detached or
- * abandoned no thread may use it.
+ * Threads: any thread may call the functions from "Requests to the daemon" to "Without a request"
+ * (except vnic_driver_set_qpn and vnic_driver_qpns_handled), also while another thread uses the
+ * driver; the driver executes them one after the other. Any thread may wait on the descriptor of
+ * vnic_driver_irq_fd and read it. All other functions are for one thread at a time. While a driver
+ * is detached or abandoned no thread may use it.
  *
  * Functions that return int give 0 or a negative errno value. Pointers to a driver are not NULL,
  * except where a comment allows it. A MAC is 6 bytes and a GID 16 bytes in network byte order; QPNs
@@ -33,7 +33,7 @@ int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv);
 /*
  * As vnic_driver_attach, for a process that an earlier daemon, or this one, has welcomed as `was`:
- * it gets all its blocks of QPNs again. -EPERM: the blocks belong to another process now. -EBUSY:
+ * it gets all its blocks of QPNs again. -EPERM: the blocks are not the process's any more. -EBUSY:
  * this daemon has not handled the end of the earlier connection yet.
  * `old`, or NULL: the driver of the earlier daemon, which has ended. As soon as a daemon listens,
  * old's descriptors are closed, as many as the attachment opens: a process at its limit of
@@ -119,8 +119,8 @@ void vnic_driver_set_multicast(struct vnic_driver *drv, bool on);
 bool vnic_driver_choose_multicast(struct vnic_driver *drv, bool on);
 
 /*
- * True: the device has completed a descriptor that it was not given, so the driver receives and
- * frees nothing any more.
+ * True: the device has written an invalid completion, such as one of a descriptor that it was not
+ * given. The driver then receives and frees nothing any more.
  */
 bool vnic_driver_broken(const struct vnic_driver *drv);
 
@@ -155,9 +155,10 @@ bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, 
 
 /*
  * --- Requests to the daemon. They block for its answer. Any thread may call them; calls wait for
- * each other. Besides the errors below: -ETIMEDOUT: no answer for 5 s; -ECONNRESET, -EPIPE: the
- * daemon has ended; -EPROTO: a malformed answer. Each of these ends the connection to the daemon.
- * -EMFILE: the process had no number free for a descriptor of the answer; the connection goes on.
+ * each other. Besides the errors below: -ETIMEDOUT: no answer in time (vnic_driver_limit_wait);
+ * -ECONNRESET, -EPIPE: the daemon has ended; -EPROTO: a malformed answer. The connection to the
+ * daemon then ends, except after an answer that is malformed only in its values. -EMFILE: the
+ * process had no number free for a descriptor of the answer; the connection goes on.
  */
 
 /* Has the daemon apply the last choice of vnic_driver_choose_multicast. */
@@ -190,7 +191,7 @@ int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const ui
  * the QPN to this process, and lets the process send from the QPN. `flags`: VNIC_QPN_* of
  * attach_protocol.h. A second call for the QPN changes them; each call needs a
  * vnic_driver_remove_qpn of its own. -EEXIST: another process has added or leased the QPN, so only
- * the HCA can execute the queue pair; -ENOSPC: too many; -EINVAL: no valid QPN.
+ * the HCA can execute the queue pair; -ENOSPC: too many; -EINVAL: no valid QPN, or unknown flags.
  */
 int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags);
 /*
@@ -208,7 +209,7 @@ bool vnic_driver_qpns_handled(const struct vnic_driver *drv);
 int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn);
 /*
  * Whether the peer of a connection is a queue pair of this host and user that was added as
- * reachable: 0; -ENOENT: it is not.
+ * reachable: 0; -ENOENT: it is not; -EBUSY: the daemon does not know the user yet, so ask again.
  */
 int vnic_driver_query_qpn(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
 

@@ -10,8 +10,8 @@
  * or killed.
  *
  * No side trusts the other. The receiver checks completions as a driver does, and gives up an inbox
- * that violates the protocol. A sender writes to slots only, whatever it reads. A process that can
- * write to the inbox can spoil its frames, and no more.
+ * that violates the protocol. A sender writes only to the inbox, whatever it reads there. A process
+ * that can write to the inbox can spoil its frames, and no more.
  *
  * One thread at a time may use a receiver's or a sender's end. Functions that return int give 0 or
  * a negative errno value.
@@ -102,8 +102,8 @@ bool vnic_inbox_lock(struct vnic_inbox *inbox, uint32_t self);
 void vnic_inbox_unlock(struct vnic_inbox *inbox, uint32_t self);
 
 /*
- * Populates all memory of the inbox, which takes 1 to 2 ms: otherwise the first frame in each slot
- * causes a page fault, at either end. Any thread.
+ * Populates the memory of all slots, which takes 1 to 2 ms: otherwise the first frame in each slot
+ * causes a page fault, at either end. Does nothing before Linux 5.14. Any thread.
  */
 void vnic_inbox_populate(const struct vnic_inbox *inbox);
 
@@ -113,7 +113,8 @@ void *vnic_inbox_published(const struct vnic_inbox *inbox);
 /*
  * As vnic_driver_rx and vnic_driver_rx_release. Any process that can write to the inbox can forge a
  * frame's payload reference. vnic_inbox_rx_release may withhold up to 15 released slots from
- * senders until more are released, vnic_inbox_rx returns n frames, or the interrupt is unmasked.
+ * senders. They get them when 16 are released, at a release after a vnic_inbox_rx that returned n
+ * frames, or when the interrupt is unmasked.
  */
 uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint32_t n);
 void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n);
@@ -137,7 +138,7 @@ struct vnic_outbox;
 enum vnic_outbox_status {
 	VNIC_OUTBOX_OK,     /* all frames were sent */
 	VNIC_OUTBOX_BUSY,   /* another process has held the lock for about 1 us */
-	VNIC_OUTBOX_FULL,   /* the receiver has given back no slot */
+	VNIC_OUTBOX_FULL,   /* no slot is free for the next frame */
 	VNIC_OUTBOX_CLOSED, /* the receiver has closed the inbox */
 };
 
@@ -158,7 +159,7 @@ const void *vnic_outbox_published(const struct vnic_outbox *outbox);
 
 /*
  * Copies frames into the receiver's slots, in order, and wakes the receiver. Returns how many
- * frames were copied; *status has the reason if not all. It does not wait.
+ * frames were copied; *status has the reason if not all. It waits only about 1 us for the lock.
  */
 uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
 			  enum vnic_outbox_status *status);

@@ -14,8 +14,8 @@
 #include <sys/un.h>
 
 /*
- * Removes a file at the address, and listens there. Only processes of the caller's user can
- * connect. Calls vnic_peer_refuse_fds. Returns the socket, which is non-blocking, or a negative
+ * Removes a file at the address, and listens there. Only processes of the caller's user and of root
+ * can connect. Calls vnic_peer_refuse_fds. Returns the socket, which is non-blocking, or a negative
  * errno value.
  */
 int vnic_peer_listen(const struct sockaddr_un *address, int backlog);
@@ -36,7 +36,8 @@ int vnic_peer_recv(int fd, void *message, uint32_t len);
 
 /*
  * Ends a connection in both directions, and drops the messages in its queue. True: the socket may
- * be closed now. False: a message carries descriptors, so another process has to close the socket.
+ * be closed now. False: a message may carry descriptors, so another process has to close the
+ * socket.
  */
 bool vnic_peer_shut(int fd);
 

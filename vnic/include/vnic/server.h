@@ -76,8 +76,8 @@ struct vnic_server_ops {
 };
 
 /*
- * Creates the listening socket in run_dir: non-blocking, close-on-exec, for this user only;
- * replaces the socket of a dead daemon. Returns the descriptor.
+ * Creates the listening socket in run_dir: non-blocking, close-on-exec, for this user and root
+ * only. Replaces the socket that an earlier daemon left. Returns the descriptor.
  */
 int vnic_server_listen(const char *run_dir);
 
