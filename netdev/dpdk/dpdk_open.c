@@ -40,7 +40,7 @@
 #define DRIVER_ROOM 64
 
 #define MTU_DEFAULT RTE_ETHER_MTU
-/* A frame and its headroom must fit a packet buffer's 16-bit length. */
+/* With this MTU a frame and its headroom fit the 16-bit length of a packet buffer. */
 #define MTU_MAX 32000u
 
 /* Sets the MTU of a tap's interface, which the kernel creates with the default one. Returns 0 or a
@@ -59,8 +59,11 @@ static int set_iface_mtu(const char *iface, uint32_t mtu)
 	return err;
 }
 
-/* The device's largest MTU; 65535 for a driver that reports none. net_tap has the default one,
- * because it sends no longer frames, whatever the interface's MTU is. */
+/*
+ * The largest MTU that the port may have. net_tap has the default one, because it sends no longer
+ * frames, whatever the interface's MTU is. If the caller asks for no MTU, devices of dpdk: have the
+ * default one at most.
+ */
 static uint32_t device_mtu(const struct dpdk_spec *spec, const struct rte_eth_dev_info *info,
 			   uint32_t asked)
 {

@@ -27,7 +27,11 @@
 /* An Ethernet header and one 802.1Q tag. */
 #define ETHER_OVERHEAD (14 + 4)
 
-/* Bytes of a slot before the frame: tpacket_rcv in the kernel's net/packet/af_packet.c. */
+/*
+ * Offset of the network header in a slot: netoff of tpacket_rcv in the kernel's
+ * net/packet/af_packet.c. The frame begins 14 bytes before it, so this is an upper limit of the
+ * bytes before the frame.
+ */
 #define SLOT_OVERHEAD (TPACKET_ALIGN(TPACKET2_HDRLEN + 16))
 
 /* Largest slot of an af_packet ring: an mbuf must hold a slot, and has a 16-bit size. A power of
@@ -145,7 +149,7 @@ static int no_options(struct request *req)
 	return 0;
 }
 
-/* Whether the process may lock large rings in memory. */
+/* Whether the process may lock large rings in memory; raises the limit if need be. */
 static bool may_lock_rings(void)
 {
 	struct rlimit lim;

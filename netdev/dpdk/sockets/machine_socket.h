@@ -47,8 +47,8 @@ int machine_socket_enable(struct machine_socket *socket, unsigned int ifindex, b
 int machine_socket_disable(struct machine_socket *socket);
 /*
  * Returns up to n frames, which stay valid until the next call. Takes one system call for 16
- * packets, and none while the socket is off. The port calls this also while its own ring has
- * frames, so that these do not delay frames to machines.
+ * packets, and none once the socket is off and its queue is empty. The port calls this also while
+ * its own ring has frames, so that these do not delay frames to machines.
  */
 uint32_t machine_socket_rx(struct machine_socket *socket, struct netdev_frame *frames, uint32_t n);
 uint64_t machine_socket_missed(struct machine_socket *socket);

@@ -80,8 +80,8 @@ int netdev_add_vlan(struct netdev *port, uint16_t vlan);
 /*
  * From now on the port receives no RoCE packets to queue pairs of these n blocks of QPNs, each
  * named by its upper 12 bits (netdev/packet_port.h): other sockets receive them from the same
- * interface. -ENOTSUP: the port is of neither af_packet: nor af_xdp: with urxe's XDP program, or
- * the port is promiscuous; -E2BIG: too many blocks.
+ * interface. -ENOTSUP: the port is of neither af_packet: nor af_xdp: with urxe's XDP program, sits
+ * on another port, or is promiscuous; -E2BIG: too many blocks.
  */
 int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 /*
@@ -256,7 +256,7 @@ int netdev_dpdk_start(char *error, uint32_t error_size);
  * netdev_mac is the MAC of the kernel's interface. A tap port differs: it is connected to that
  * interface as by a cable, and has a MAC of its own, the interface's with the last bit inverted.
  *
- * af_packet ports receive RoCEv1, UDP port 4791, ARP and IPv6 neighbour discovery until
+ * af_packet ports receive RoCEv1, UDP port 4791, ARP, RARP and IPv6 neighbour discovery until
  * netdev_set_promiscuous: the host's own traffic must not fill their ring. While promiscuous,
  * af_packet and af_xdp ports receive other frames to other MACs than the interface's by a further
  * socket, which completes checksums that the kernel left to a NIC, and cuts packets that the kernel
@@ -264,7 +264,7 @@ int netdev_dpdk_start(char *error, uint32_t error_size);
  * again, as 802.1Q.
  *
  * af_xdp ports use one queue of the interface. Frames that the XDP program does not redirect remain
- * the kernel's; the port receives copies of ARP and neighbour discovery by a packet socket.
+ * the kernel's; the port receives copies of ARP, RARP and neighbour discovery by a packet socket.
  *
  * netdev_wait_fd: af_packet and af_xdp have an epoll set of their sockets, tap a descriptor.
  * vhost, and devices of dpdk: with a receive interrupt, have an epoll set and deadlines: the port

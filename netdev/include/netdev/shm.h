@@ -69,7 +69,8 @@ void netdev_shm_detach(struct netdev_shm_peer *peer);
 uint32_t netdev_shm_mtu(const struct netdev_shm_peer *peer);
 /* The packet buffers, *size bytes. Frames that are passed to netdev_shm_send must lie in them. */
 void *netdev_shm_buffers(const struct netdev_shm_peer *peer, size_t *size);
-/* Sets the counters of the peer's device, which netdev_counters of the port adds to its own. */
+/* Sets the counters of the peer's device. netdev_counters of the port adds some of them (of_peer of
+ * shm_port.c) to its own. */
 void netdev_shm_set_counters(struct netdev_shm_peer *peer,
 			     const uint64_t counters[NETDEV_COUNTER_COUNT]);
 /* Tells the port (netdev_is_up) whether the peer's device can reach the virtual machine. Until the
@@ -93,7 +94,7 @@ void netdev_shm_release(struct netdev_shm_peer *peer, uint32_t n);
  * already.
  */
 bool netdev_shm_arm(struct netdev_shm_peer *peer);
-/* Reads fds.kick until it is empty. False: the port's process has ended. */
+/* Reads fds.kick until it is empty. False: the port has disconnected, or its process has ended. */
 bool netdev_shm_reset(struct netdev_shm_peer *peer);
 
 #endif
