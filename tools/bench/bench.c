@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxe-bench: measures, in one thread, an engine and a frame port against a peer at the other end
- * of the cable. */
+/* urxe bench: measures, in one thread, an engine and a frame port (with --bare only the port)
+ * against a peer at the other end of the cable. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -128,7 +128,8 @@ static bool parse_arguments(int argc, char **argv, struct arguments *a)
 	return false;
 }
 
-/* --- Measurements. False: the connection broke, or a signal arrived. */
+/* --- Measurements. False: the peer does not answer, the connection broke, a post failed, the MTU
+ * is too small (measure_stream), or a signal arrived. */
 
 static bool run_station_once(struct station *s)
 {

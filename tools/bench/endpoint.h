@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* MAC and idle sleep of an end of the cable, for station.c and raw_latency.c. */
+/* MAC and idle sleep of an end of the cable, for station.c, raw_latency.c and bench.c. */
 #ifndef URXE_BENCH_ENDPOINT_H
 #define URXE_BENCH_ENDPOINT_H
 

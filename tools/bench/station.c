@@ -44,7 +44,7 @@ struct station {
 	uint32_t token; /* of the connection or of the last greeting */
 	uint64_t posted, completed, received;
 	uint32_t failed;
-	int connect_error; /* errno of the last connect_to that failed; 0 = none */
+	int connect_error; /* errno of the last connect_to; 0: it succeeded, or there was none */
 	/* Work that on_complete leaves to answer_messages: a callback must not call the engine. */
 	uint32_t echoes[RECEIVES]; /* lengths of the SENDs to answer */
 	uint32_t n_echoes;

@@ -5,7 +5,7 @@
 
 #include "sim/alloc.h"
 
-/* Children per node: four events of 24 bytes lie in two cache lines. */
+/* Children per node: four events of 24 bytes lie in two or three cache lines. */
 #define CHILDREN 4
 
 static bool is_earlier(const struct event *a, const struct event *b)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The event queue of the simulation, a heap ordered by virtual time. Events of one instant are
- * taken in the order in which they were added. world.c, simhost.c and fabric.c use it.
+ * taken in the order in which they were added.
  */
 #ifndef URXE_SIM_EVENTS_H
 #define URXE_SIM_EVENTS_H

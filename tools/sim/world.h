@@ -38,8 +38,9 @@ struct world {
 	uint32_t size;               /* bytes of the longest message... */
 	uint32_t size_bits;          /* ...and the least n, 1 to 31, with 2^n >= size */
 	bool reorders_or_duplicates; /* the network duplicates or reorders frames */
-	bool undisturbed; /* no frame is lost, reordered, duplicated or queued, and no host moves */
-	bool live;        /* applications run: they poll completions and post requests */
+	/* No frame is lost, corrupted, reordered, duplicated or queued, and no host moves. */
+	bool undisturbed;
+	bool live; /* applications run: they poll completions and post requests */
 	struct migrate migrate;
 	struct sim_recordings recordings;
 	struct members members;
@@ -72,8 +73,8 @@ struct world {
 };
 
 /*
- * Creates *world, runs all phases, and calls `on_phase` after each that does not fail. False:
- * `failure` has the reason. The caller calls world_free in each case.
+ * Creates *world, runs all phases, and calls `on_phase` after the setup and after each later phase
+ * that does not fail. False: `failure` has the reason. The caller calls world_free in each case.
  */
 bool world_run(struct world *world, const struct scenario *scenario, struct trace *trace,
 	       void (*on_phase)(void *arg, enum phase phase, struct world *world), void *arg);

@@ -72,7 +72,8 @@ void check_multicast_delivery(struct member *to, const struct urxe_wc *wc);
 void check_multicast_completion(struct member *member, const struct urxe_wc *wc);
 /*
  * At the end: a message has reached each member that was in its group since it was sent, unless the
- * network lost a frame or the member had no receive posted. No frame is lost on the sender's host.
+ * network lost a frame or the member had no receive posted. A member on the sender's host, whose
+ * copy does not pass the network, misses a message only if it had no receive posted.
  */
 void check_multicast(struct world *world);
 /* For each burst of sent frames: each run of urxe_frame.continues fits one UDP GSO packet. */

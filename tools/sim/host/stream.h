@@ -95,7 +95,8 @@ struct stream {
 
 /* Chooses the number of requests, and reserves their memory on both hosts. */
 void stream_plan(struct stream *stream, struct world *world, struct simconn *conn, unsigned side);
-/* Fills the target area and the words, and on RC creates the memory window. */
+/* Fills the target area and the words. On RC creates the memory window, if the responder posts
+ * requests, too: one of them binds it. */
 void stream_open(struct stream *stream);
 void stream_free(struct stream *stream);
 /* Posts requests within the window: in bulk traffic as many as it permits, else a random number.

@@ -9,7 +9,7 @@
 #include "sim/rand.h"
 #include "sim/scenario/scenario.h"
 
-/* The number of times that the network has lost a packet. */
+/* The number of times that the network has lost or corrupted a packet. */
 struct packet_losses {
 	uint64_t packet; /* sender, QPN and PSN; 0 = the entry is free */
 	uint32_t count;
