@@ -207,9 +207,9 @@ static void prefetch_slots(const struct vnic_inbox *inbox, const struct inbox_sl
 }
 
 /*
- * Takes the next frame. False: there is none, or the inbox is broken. A frame that is longer than a
- * slot, or in a slot that the receiver holds, breaks the inbox: only a sender without the lock, or
- * a hostile one, writes it.
+ * Takes the next frame. False: there is none, or the inbox is broken. A frame breaks the inbox if
+ * it is longer than a slot, too short for its reference, or in a slot that the receiver holds: only
+ * a sender without the lock, or a hostile one, writes it.
  */
 static bool take_frame(struct vnic_inbox *inbox, struct vnic_frame *frame)
 {

@@ -331,8 +331,8 @@ struct vnic_attach_lease {
 	/*
 	 * 0; -ENOSPC: the process has VNIC_LEASES_MAX, the user's quota is used up, or all blocks
 	 * are leased. Of a demand: -EEXIST: another process has the block or a QPN of it; -EACCES:
-	 * a process of another user had the block last, so its peers may still send; -EINVAL: no
-	 * block of processes begins there.
+	 * a process of another user had the block until recently, so its peers may still send;
+	 * -EINVAL: no block of processes begins there.
 	 */
 	int32_t status;
 	uint32_t qpn_first; /* from the client: the first QPN of the demanded block; 0 = any */
@@ -384,7 +384,8 @@ struct vnic_attach_uplink {
 	uint32_t frame_size;
 	uint32_t blocks;
 	/* From the daemon: the number of sockets, 1 to VNIC_UPLINK_SOCKETS, one for each interface
-	 * that may carry the client's frames: the members of a bond in mode balance. */
+	 * that may carry the client's frames: each member of a bond in mode balance, otherwise only
+	 * one interface. */
 	uint32_t sockets;
 };
 

@@ -140,7 +140,7 @@ int vnic_server_resolved(struct vnic_server_client *client, int status,
 /*
  * Tells a client the state of the port; a client that has not said HELLO gets it with its welcome.
  * -EAGAIN: the client does not read its notices; repeat the call when vnic_server_notice_fd is
- * writable.
+ * writable. Other errors: those of sendmsg(2), such as -ENOMEM; repeat the call after a while.
  */
 int vnic_server_notice(struct vnic_server_client *client, const struct vnic_attach_port *port);
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The byte stream of a saved device or process, in both directions: the same functions write a
- * field when the device is saved, and read it when the device is restored. vnic/device, vnic/vfio,
- * verbs/pvrdma and verbs/checkpoint have a stream each.
+ * field when the device is saved, and read it when the device is restored. Each use has a format of
+ * its own.
  *
  * All numbers are little endian. A header comes first: 8 bytes that name the format, the version
  * (4 bytes), a CRC-32 (IEEE 802.3) of all other bytes (4 bytes), and the length of the stream (8
