@@ -10,13 +10,14 @@
 
 /* How the driver uses the buffers, which decides about their memory. */
 enum dpdk_pool_use {
-	DPDK_POOL_COPIED, /* the driver copies: huge pages if some are free */
+	DPDK_POOL_COPIED, /* the driver copies: huge pages if enough are free */
 	DPDK_POOL_XDP,    /* as DPDK_POOL_COPIED, but each buffer is one page: AF_XDP requires
 			     that */
 	DPDK_POOL_DEVICE, /* DMA, or shared with a guest: the EAL's memory */
 };
 
-/* At least n buffers for frames of up to `room` bytes. NULL: rte_errno has the error. */
+/* At least n buffers for frames of up to `room` bytes; with DPDK_POOL_XDP the page size decides how
+ * long frames may be. NULL: rte_errno has the error. */
 struct rte_mempool *dpdk_pool_create(const char *name, uint32_t n, uint32_t room,
 				     enum dpdk_pool_use use, int socket);
 /* Makes as many buffers in `memory` as it has room for. The memory stays the caller's. NULL:

@@ -13,7 +13,7 @@
 #include "packet/packet_ring.h"
 #include "packet/packet_socket.h"
 
-/* Blocks of a ring: 4 MiB, or 960 frames of the largest MTU. */
+/* Blocks of a ring: 4 MiB, or 960 frames of an MTU of 4200, that of urxed. */
 #define RING_BLOCKS 64
 
 /* Limit of the queue for packets of up to 64 KiB; the kernel doubles it for its own structures. */
