@@ -29,7 +29,7 @@ struct atomic_op {
 };
 
 /* For each polled send completion: the stream's requests complete exactly once and in order, with
- * success and the right result. */
+ * success and the right result, or with an error that check_error accepts. */
 void check_completion(struct simhost *host, const struct urxe_wc *wc);
 /*
  * For each polled receive completion: the message is whole, and comes once and in order. UC and UD
@@ -40,8 +40,8 @@ void check_delivery(struct simhost *host, const struct urxe_wc *wc);
 void check_error(struct stream *stream, uint32_t index, uint32_t status);
 /* For check_delivery and check_quiet: the receive is flushed, because its QP is in error. */
 void check_flushed_recv(struct endpoint *end, const struct urxe_wc *wc);
-/* For check_delivery: on UC, a receive of an SRQ ends with an error because the network lost a
- * frame of its message. False: the completion has another reason. */
+/* For check_delivery: on UC, a receive of an SRQ ends with an error because the network lost,
+ * reordered or duplicated a frame. False: the completion has another reason. */
 bool check_given_up(struct endpoint *end, const struct urxe_wc *wc);
 /* For each frame that does not reach the host as it was sent: counts it for check_unreliable and
  * check_multicast. */
@@ -108,6 +108,7 @@ void check_memory(struct world *world);
 /*
  * At the end: UC and UD have delivered each message, unless the network lost a frame of it or no
  * receive request was posted. If the network reorders or duplicates, messages may be missing.
+ * Connections with a failure are left out.
  */
 void check_unreliable(struct world *world);
 /* At the end: the counters of the hosts agree with those of the network. */

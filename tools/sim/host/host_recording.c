@@ -12,7 +12,7 @@
 
 /* The next recording begins within this time, ns. */
 #define GAP_NS 1000000
-/* A recording ends when it has more bytes than this: bulk traffic would fill gigabytes. */
+/* A recording ends before it has more bytes than this: bulk traffic would fill gigabytes. */
 #define RECORDING_MAX (64u << 20)
 /* Probability that the state of a recorded host is saved before it runs. */
 #define SAVES 0.02

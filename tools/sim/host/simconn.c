@@ -36,7 +36,7 @@ static uint8_t choose_type(const struct world *world, struct rand *r)
 	}
 }
 
-/* Half of the connections begin with a PSN that soon wraps around. */
+/* Half of the ends begin with a PSN that soon wraps around. */
 static uint32_t choose_psn(struct rand *r)
 {
 	uint32_t psn = 0xffffff - rand_below(r, 40);
