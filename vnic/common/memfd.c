@@ -96,11 +96,11 @@ bool vnic_memory_is_published(int fd)
 /*
  * Checks that fd is memory that this process may map. 0; -EPERM: fd is not a memfd of sealed size,
  * has too many pages, is published although `writable` is set, or is not published although
- * `writable` is not set. The seals are queried first: only a memfd has them, and the query calls no
- * file system, which a hostile owner could make hang. A memfd of huge pages has seals too, but may
- * run out of pages under a mapping (SIGBUS), so only tmpfs is accepted. When this process closes
- * the last descriptor the kernel frees the pages, which takes time. So the owner must not be able
- * to add pages later, and must not have added more behind the end of the file
+ * `writable` is not set. The seals are queried first: only files in memory have them, and the query
+ * calls no file system, which a hostile owner could make hang. A memfd of huge pages has seals too,
+ * but may run out of pages under a mapping (SIGBUS), so only tmpfs is accepted. When this process
+ * closes the last descriptor the kernel frees the pages, which takes time. So the owner must not be
+ * able to add pages later, and must not have added more behind the end of the file
  * (FALLOC_FL_KEEP_SIZE).
  */
 static int check_memfd(int fd, bool writable)
