@@ -217,7 +217,7 @@ int netdev_pcap_status(const struct netdev *port)
 {
 	struct pcap_port *pcap = (struct pcap_port *)port;
 
-	/* A full disk shows only when libpcap writes its last block. */
+	/* A full disk may show only when libpcap writes its last block. */
 	if (pcap->dumper && !pcap->status && pcap_dump_flush(pcap->dumper))
 		pcap->status = -EIO;
 	return pcap->status;
