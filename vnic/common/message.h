@@ -35,9 +35,9 @@ union vnic_message {
 };
 
 /*
- * Sends a message, and waits for room; -EAGAIN: the socket is non-blocking, or its time limit is
- * over. 0 or a negative errno value. No function here raises SIGPIPE. -EINTR, also of
- * vnic_message_recv: this is a child that a signal handler has forked during the call.
+ * Sends a message, and waits for room; -EAGAIN: there is none, and the socket is non-blocking or
+ * its time limit is over. 0 or a negative errno value. No function here raises SIGPIPE. -EINTR,
+ * also of vnic_message_recv: this is a child that a signal handler has forked during the call.
  */
 int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t fd_count);
 /* As vnic_message_send without descriptors, but never waits: -EAGAIN if the socket is full. */
