@@ -60,7 +60,7 @@ struct copy_proof {
 	uint8_t streamed; /* consecutive requests posted while completions of earlier ones were not
 			    seen yet */
 	uint8_t packets;  /* requests that went in packets because of in_packets; at each 16th the
-			     requester calls urxe_copy_ops.peer_polls */
+			     requester calls urxe_copy_ops.polls_or_wake */
 	bool in_packets;  /* short requests go in packets, because the peer polls for packets */
 };
 

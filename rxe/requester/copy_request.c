@@ -21,7 +21,7 @@
 /* Requests of up to this total, bytes, are copied in one call. For short requests the system call
  * takes most of the time; from this total on, its time does not matter. */
 #define COPY_BATCH_BYTES (256 * 1024)
-/* After so many requests in packets the requester calls urxe_copy_ops.peer_polls again. */
+/* After so many requests in packets the requester calls urxe_copy_ops.polls_or_wake again. */
 #define RECHECK_REQUESTS 16
 
 /* The copy table of the peer's device; NULL: the device is not reachable now. The MAC comes from
@@ -274,9 +274,9 @@ static void complete_requests(struct urxe_qp *qp, uint32_t n)
 }
 
 /* Whether the peer's engine thread polls for packets. May wake it. */
-static bool peer_polls(const struct urxe_qp *qp)
+static bool polls_or_wake(const struct urxe_qp *qp)
 {
-	return qp->dev->attr.copy_ops->peer_polls(qp->dev->attr.copy_ctx, qp->dev->now);
+	return qp->dev->attr.copy_ops->polls_or_wake(qp->dev->attr.copy_ctx, qp->dev->now);
 }
 
 /* Copies requests from `cur` on together, and returns their number. 0: the request at `cur` goes in
@@ -294,8 +294,8 @@ static uint32_t copy_parts(struct urxe_qp *qp, const struct urxe_copy_table *tab
 
 	gather_parts(qp, table, all);
 	job.n_parts = all->n_parts;
-	proof->in_packets =
-		proof->streamed >= STREAM_REQUESTS && copy_loses_to_packet(wqe) && peer_polls(qp);
+	proof->in_packets = proof->streamed >= STREAM_REQUESTS && copy_loses_to_packet(wqe) &&
+			    polls_or_wake(qp);
 	if (!job.n_parts || proof->in_packets)
 		return 0;
 	return qp->dev->attr.copy_ops->copy(qp->dev->attr.copy_ctx, &job);
@@ -357,7 +357,7 @@ static void follow_in_packets(struct urxe_qp *qp)
 
 	if (++proof->packets % RECHECK_REQUESTS)
 		return;
-	proof->in_packets = peer_table(qp) && peer_polls(qp);
+	proof->in_packets = peer_table(qp) && polls_or_wake(qp);
 }
 
 enum copy_result copy_try_proven(struct urxe_qp *qp, const struct send_wqe *wqe)

@@ -203,10 +203,10 @@ static uint32_t copy_with_peer(void *ctx, const struct urxe_copy_job *job)
 	return owner_of(peer) == peer->thread ? whole : 0;
 }
 
-/* urxe_copy_ops.peer_polls: whether the peer's engine thread busy-polls, so that packets are
+/* urxe_copy_ops.polls_or_wake: whether the peer's engine thread busy-polls, so that packets are
  * faster than copies; if not, may wake it. False without a look if the peer is this process: its
  * engine thread cannot poll while its program posts. */
-static bool peer_polls(void *ctx, uint64_t now)
+static bool polls_or_wake(void *ctx, uint64_t now)
 {
 	struct peer *peer = ((struct peers *)ctx)->target;
 	uint32_t polls = __atomic_load_n(&peer->published->polls, __ATOMIC_RELAXED);
@@ -228,7 +228,7 @@ static bool all_copies_settled(void *ctx)
 const struct urxe_copy_ops peers_copy_ops = {
 	.table = copy_table_of,
 	.copy = copy_with_peer,
-	.peer_polls = peer_polls,
+	.polls_or_wake = polls_or_wake,
 	.withdrawn = peers_rights_withdrawn,
 	.settled = all_copies_settled,
 };

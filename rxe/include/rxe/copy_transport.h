@@ -132,7 +132,7 @@ struct urxe_copy_job {
 struct urxe_copy_ops {
 	/*
 	 * The table of the device that has the MAC address and the QPN; NULL if it is not reachable
-	 * now. `copy` and `peer_polls` are about the device whose table was returned last.
+	 * now. `copy` and `polls_or_wake` are about the device whose table was returned last.
 	 */
 	const struct urxe_copy_table *(*table)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	/*
@@ -148,7 +148,7 @@ struct urxe_copy_ops {
 	 * kernel copies. False: the requester copies; if such calls come in a stream, the function
 	 * wakes the thread, so that it polls soon.
 	 */
-	bool (*peer_polls)(void *ctx, uint64_t now);
+	bool (*polls_or_wake)(void *ctx, uint64_t now);
 	/* Rights were withdrawn from this device's table: finds the copies that may still use them.
 	 */
 	void (*withdrawn)(void *ctx);

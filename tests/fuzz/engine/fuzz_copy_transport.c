@@ -293,16 +293,16 @@ static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 
 /* Whether the peer polls, from the script: the peer is in the requester's own process, which never
  * counts as polling. */
-static bool peer_polls(void *ctx, uint64_t now)
+static bool polls_or_wake(void *ctx, uint64_t now)
 {
 	(void)ctx;
-	return peers_copy_ops.peer_polls(&adapter_peers, now) || w.awake;
+	return peers_copy_ops.polls_or_wake(&adapter_peers, now) || w.awake;
 }
 
 static const struct urxe_copy_ops ops = {
 	.table = table_of,
 	.copy = copy,
-	.peer_polls = peer_polls,
+	.polls_or_wake = polls_or_wake,
 	.withdrawn = withdrawn,
 	.settled = settled,
 };

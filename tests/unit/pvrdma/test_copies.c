@@ -66,7 +66,7 @@ static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 	return n;
 }
 
-static bool peer_polls(void *ctx, uint64_t now)
+static bool polls_or_wake(void *ctx, uint64_t now)
 {
 	(void)ctx, (void)now;
 	return false;
@@ -125,7 +125,7 @@ static void connecting(void *ctx, const uint8_t mac[6], uint32_t qpn)
 static const struct urxe_copy_ops copy_ops = {
 	.table = peer_table,
 	.copy = copy,
-	.peer_polls = peer_polls,
+	.polls_or_wake = polls_or_wake,
 	.withdrawn = withdrawn,
 	.settled = settled,
 };

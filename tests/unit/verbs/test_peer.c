@@ -427,7 +427,7 @@ static bool look(uint64_t *now)
 
 	assert_non_null(table_of(looked_at));
 	*now += 1000;
-	awake = peers_copy_ops.peer_polls(&adapter_peers, *now);
+	awake = peers_copy_ops.polls_or_wake(&adapter_peers, *now);
 	return awake;
 }
 

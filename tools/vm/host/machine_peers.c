@@ -62,7 +62,7 @@ static void log_exclusion(void *ctx, int32_t pid)
 		 pid);
 }
 
-/* urxe_copy_ops.peer_polls. Always false: counts no peer as polling, because even if the peer
+/* urxe_copy_ops.polls_or_wake. Always false: counts no peer as polling, because even if the peer
  * polls, a copy, for which the peer need not look at its inbox, is faster than a frame. */
 static bool never_polls(void *ctx, uint64_t now)
 {
@@ -77,7 +77,7 @@ void machine_peers_open(struct machine_peers *p, struct vm_session *session)
 
 	p->session = session;
 	p->copy_ops = peers_copy_ops;
-	p->copy_ops.peer_polls = never_polls;
+	p->copy_ops.polls_or_wake = never_polls;
 	peers_init(&p->peers, &ops, p);
 	rc = vm_session_make_inbox(session, &p->inbox);
 	if (rc) {

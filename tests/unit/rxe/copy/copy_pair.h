@@ -83,7 +83,7 @@ static inline uint32_t copy(void *ctx, const struct urxe_copy_job *c)
 	return n;
 }
 
-static inline bool peer_polls(void *ctx, uint64_t now)
+static inline bool polls_or_wake(void *ctx, uint64_t now)
 {
 	struct way *way = ((struct node *)ctx)->arg;
 
@@ -109,7 +109,7 @@ static inline bool settled(void *ctx)
 static const struct urxe_copy_ops ops = {
 	.table = table,
 	.copy = copy,
-	.peer_polls = peer_polls,
+	.polls_or_wake = polls_or_wake,
 	.withdrawn = withdrawn,
 	.settled = settled,
 };
