@@ -119,6 +119,8 @@ static int attach_restored_adapter(struct rebuilt *r)
 	adapter_lock();
 	rc = join_add_objects(&joining);
 	adapter_unlock();
+	if (!rc && adapter_is_parents(saved.fork_generation))
+		rc = checkpoint_fail(-EIO, "the process was forked meanwhile");
 	if (!rc)
 		rc = rdmacm_restore(r);
 	if (rc) {

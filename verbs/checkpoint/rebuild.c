@@ -486,7 +486,7 @@ int rebuild_contexts(struct rebuilt *r, const struct image *image)
 {
 	int rc;
 
-	*r = (struct rebuilt){.image = image};
+	*r = (struct rebuilt){.image = image, .fork_generation = adapter_fork_generation};
 	if (!allocate_lists(r))
 		return -ENOMEM;
 	rc = make_all(r, CHECKPOINT_CHANNEL, make_channel);
@@ -587,11 +587,18 @@ static void close_fd(int *fd)
 
 void rebuild_free(struct rebuilt *r)
 {
+	/* A child that a signal handler has forked has set handle_counts to 0. */
+	uint32_t counts_of_parent[OBJECT_TYPES] = {0};
+
 	for (uint32_t i = 0; r->contexts && i < r->image->n[CHECKPOINT_CONTEXT]; i++) {
-		if (!r->contexts[i].file)
+		struct uverbs_file *file = r->contexts[i].file;
+
+		if (!file)
 			continue;
 		adapter_lock();
-		free_objects(r->contexts[i].file);
+		if (adapter_is_parents(r->fork_generation))
+			file->handles.counts = counts_of_parent;
+		free_objects(file);
 		adapter_unlock();
 		close_fd(&r->contexts[i].memfd);
 	}

@@ -44,7 +44,8 @@ struct rebuilt {
 	struct rebuilt_device *devices;
 	/* The regions and windows of all contexts, sorted by their keys. */
 	struct rebuilt_key *mrs, *mws;
-	uint64_t slots; /* sum of the sizes of all handle tables; rebuild.c limits it */
+	uint64_t slots;           /* sum of the sizes of all handle tables; rebuild.c limits it */
+	uint32_t fork_generation; /* adapter_fork_generation in rebuild_contexts */
 };
 
 /*
