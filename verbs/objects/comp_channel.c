@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -243,6 +244,15 @@ static bool is_forbidden(int error)
 	return error == EPERM || error == EACCES || error == ENOSYS;
 }
 
+/* Once in the process, because a program that asks for many events would lose them all. */
+static void log_forbidden(int error)
+{
+	static atomic_bool written;
+
+	if (log_level >= LOG_ERROR && !atomic_exchange(&written, true))
+		log_write("events of completion channels are lost: send: %s", strerror(error));
+}
+
 /* Sends the event to the program. 0, also if no thread can read it any more; else the error, as a
  * positive errno value: the socket is full, or the kernel has no memory. Uses libc's send(), from
  * which ThreadSanitizer learns that the receiver runs after the sender. */
@@ -255,7 +265,7 @@ static int try_send_event(const struct comp_channel *channel,
 	if (send(channel->writer, event, channel->event_size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		error = errno;
 	if (is_forbidden(error))
-		log_error("an event is lost: send: %s", strerror(error));
+		log_forbidden(error);
 	cancellation_restore(cancel);
 	errno = saved;
 	return is_temporary(error) ? error : 0;
