@@ -228,7 +228,8 @@ uint64_t pvrdma_next_deadline(const struct pvrdma *dev)
 	if ((!TAILQ_EMPTY(&dev->notify_cqs) || !TAILQ_EMPTY(&dev->event_objects)) &&
 	    deadline > dev->now + NOTIFY_AGAIN_NS)
 		deadline = dev->now + NOTIFY_AGAIN_NS;
-	if (dev->report_link_at > dev->now && deadline > dev->report_link_at)
+	if (dev->report_link_at > dev->now && dev->believed_down == dev->link_up &&
+	    deadline > dev->report_link_at)
 		deadline = dev->report_link_at;
 	return deadline;
 }
