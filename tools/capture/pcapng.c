@@ -20,7 +20,8 @@ enum option {
 #define RESOLUTION_NS      9
 #define ANY_SECTION_LENGTH UINT64_MAX
 #define TRAILER_LEN        4
-/* The longest frame and comment, with names and block headers. */
+/* The longest block: that of a packet with the longest frame and comment, and its headers. A block
+ * with a name is shorter. */
 #define BLOCK_MAX (PCAPNG_FRAME_MAX + PCAPNG_TEXT_MAX + 256)
 
 /* A block under construction, in host byte order, which pcapng permits. */

@@ -160,7 +160,8 @@ static int check_frames(struct replay_summary *s, struct netdev *port)
 	return rc;
 }
 
-/* Logs the first fault of the capture; returns the exit status. */
+/* Logs what is wrong with the capture, the gravest fault only; returns the exit status: 0 =
+ * nothing. */
 static int log_fault(const struct replay_summary *s, const struct netdev *port)
 {
 	if (netdev_pcap_status(port) < 0)

@@ -79,16 +79,17 @@ void check_multicast(struct world *world);
 /* For each burst of sent frames: each run of urxe_frame.continues fits one UDP GSO packet. */
 void check_gso(struct simhost *host, const struct urxe_frame *frames, uint32_t n);
 /*
- * For each posted receive request: the queue refuses it only if `outstanding` requests, which were
- * there before, fill it. `rc`: the engine's result, here and below.
+ * For each posted receive request: the queue refuses it (-ENOMEM) if `outstanding` requests, which
+ * were there before, fill it, and only then. `rc`: the engine's result, here and below.
  */
 void check_post_recv(const struct recv_queue *recv_queue, uint32_t outstanding, int rc);
 /*
  * For each resize of an SRQ to `room` requests, before recv_queue.room changes: the engine refuses
- * it only if the outstanding requests or the limit are more, or `room` is 0.
+ * it (-EINVAL) if the outstanding requests or the limit are more, or `room` is 0, and only then.
  */
 void check_srq_resize(const struct recv_queue *recv_queue, uint32_t room, int rc);
-/* For each change of an SRQ's limit: the engine refuses only a limit beyond the queue's size. */
+/* For each change of an SRQ's limit: the engine refuses (-EINVAL) a limit beyond the queue's size,
+ * and no other. */
 void check_srq_limit(const struct recv_queue *recv_queue, uint32_t limit, int rc);
 /* At each turn of the application: for each SRQ below its limit the event has come, and the engine
  * has the limit that the application has set. */

@@ -86,9 +86,9 @@ void fabric_send(struct fabric *fabric, uint64_t now, uint32_t from, const uint8
 void fabric_switch(struct fabric *fabric, uint64_t now, struct fabric_frame *frame);
 /* Handles EVENT_ARRIVE after the host has read the frame: frees the frame. */
 void fabric_arrived(struct fabric *fabric, struct fabric_frame *frame);
-/* Time in ns when the host's cable is free for the next frame. */
+/* Time in ns from which the cable from the host to the switch is free; may be past. */
 uint64_t fabric_uplink_free(const struct fabric *fabric, uint32_t host);
-/* Mean length in bytes of a host's queue since fabric_reset_queues. */
+/* Mean length in bytes, over time, of the switch's queue to the host, since fabric_reset_queues. */
 double fabric_mean_queue(struct fabric *fabric, uint64_t now, uint32_t host);
 /* Resets the statistics of the queues. */
 void fabric_reset_queues(struct fabric *fabric, uint64_t now);

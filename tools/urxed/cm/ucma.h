@@ -141,7 +141,8 @@ struct ucma_file {
 			   commands of ucma_checkpoint.c */
 	bool restoring; /* frozen, because the program restores it from records */
 	/* The program has claimed the file, but has sent no command since, so it may not have
-	 * received the welcome. */
+	 * received the welcome. If the connection ends now and the program lives, the file departs,
+	 * so that the program can claim it again. */
 	bool unconfirmed;
 	/* Time at which the daemon gives up a departed file, ns; 0: not departed. A file departs if
 	 * its program ended while frozen, or may not have received the welcome to its claim. */

@@ -26,7 +26,11 @@
 #define NEIGH_TRY_NS   1000000000ull /* RETRANS_TIMER (RFC 4861, 10) */
 #define NEIGH_PROBES   3
 #define NEIGH_PROBE_NS 100000000ull /* between two probes of the known MAC */
-/* Time for which neigh.c ignores other claims after it has rejected one. */
+/*
+ * After the station of an entry has answered: time without further probes by neigh_probe_station,
+ * or, if the answer has refuted another station's claim, because of such claims (quiet_until). Also
+ * how long a station without an answer counts as gone (silent_until).
+ */
 #define NEIGH_QUIET_NS 1000000000ull
 /* If a MAC was confirmed this long ago, the next use of the entry makes neigh.c solicit the
  * neighbour again. */

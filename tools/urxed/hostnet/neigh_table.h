@@ -33,7 +33,8 @@
 #define NEIGH_BUCKETS        256u
 #define NEIGH_PROVEN_IDLE_NS 3600000000000ull /* idle time until a proven entry may be replaced */
 
-/* Owner of the entries for replies to other hosts; a quota applies to it as to a user. */
+/* Owner of the entries for MADs of QP1, mostly replies to other hosts; a quota applies to it as to
+ * a user. */
 #define NEIGH_PEERS ((uid_t)-1)
 
 enum neigh_state {

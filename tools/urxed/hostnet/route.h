@@ -39,8 +39,8 @@ int route_find_hop(struct route *r, const struct host_address *from, bool v1,
 /*
  * Finds the MAC of the next hop w->ip among the kernel's neighbours. Returns 0 with the MAC in
  * *hop, and sets w->permanent to whether the kernel never checks it. Returns -EINPROGRESS if the
- * kernel has to resolve the neighbour; route_neigh_changed will handle its answer. Returns
- * -EHOSTUNREACH if the kernel refuses.
+ * kernel has no usable MAC: it has been asked to resolve it, and route_neigh_changed handles its
+ * answer. -EHOSTUNREACH: the kernel has refused that request.
  */
 int route_find_mac(struct route *r, struct neigh_waiter *w, struct vnic_next_hop *hop);
 

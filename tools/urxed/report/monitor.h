@@ -46,7 +46,7 @@ uint64_t monitor_tick(struct monitor *m, uint64_t now);
 /* Ends all captures and closes all connections. Call it before the sessions are closed. */
 void monitor_close(struct monitor *m);
 
-/* Writes to the log, one a line, the counters of vNICs and the switch's drops that are not 0, the
+/* Logs each counter of vNICs and each kind of switch drop that is not 0, one a line; then the
  * impairments of uplinks, and the number of clients. */
 void monitor_log_counters(const struct monitor *m);
 

@@ -107,8 +107,8 @@ static void send_port(struct sessions *sessions, struct session *s)
 	 * so the daemon tries again after a while. */
 	if (rc && rc != -EAGAIN)
 		sessions->resend_at = sessions->now + RESEND_NS;
-	/* The socket is full. epoll reports when it drains, even if it watches the descriptor
-	 * already (EEXIST). */
+	/* The socket of notices is full. Its watch is edge-triggered and stays, so epoll reports
+	 * when it drains, also if it was watched before (EEXIST). */
 	if (rc == -EAGAIN && epoll_ctl(sessions->epoll_fd, EPOLL_CTL_ADD, fd, &ev) &&
 	    errno != EEXIST)
 		s->closed = true;

@@ -44,9 +44,9 @@ static uint32_t get24(const uint8_t *p)
 }
 
 /*
- * Reads the BTH, and of a datagram the DETH; sets s->whole to whether the packet is complete and of
- * the right length. len: number of bytes from the BTH to the ICRC, as the header before the BTH
- * says.
+ * Reads the BTH, and of a whole datagram the DETH. Clears s->whole unless the headers and the ICRC
+ * fit in `len`, and `len` bytes are there. len: bytes from the BTH on, with the ICRC, as the header
+ * before the BTH says.
  */
 static enum frame_kind peek_bth(struct frame_class *s, const struct rest *r, uint32_t len)
 {

@@ -85,8 +85,10 @@ void switch_link_leave(struct switch_link *link);
 int switch_link_return(struct switch_link *link);
 /*
  * Makes a link that goes on with the port of another process's link. The descriptors become the
- * link's, and -1 in *h. -EPROTO: they are not those of a port; or another negative errno value. If
- * *h has no port the link is that of switch_link_open_away.
+ * link's, and -1 in *h, also if it then fails; only if the link's epoll cannot be made they stay in
+ * *h. -EPROTO: the memory is not that of a port; or another negative errno value. If *h has no
+ * port, the link has none and looks for no daemon until switch_link_return, as after
+ * switch_link_open_away with h->mtu.
  */
 int switch_link_adopt(struct switch_link *link, const char *run_dir, const char *name,
 		      const uint8_t mac[6], struct switch_link_handover *h);
