@@ -103,8 +103,11 @@ static struct mcast_member *add_member(struct urxe_qp *qp, struct mcast_group *g
 	return member;
 }
 
-/* Makes the QP a member. -ENOMEM, or the HCA's error: then the QP is no member. The HCA's call may
- * wait, and the device may be saved meanwhile: so the QP becomes a member before that call. */
+/*
+ * Makes the QP a member. -ENOMEM (also: the group is full) or the HCA's error: then the QP is no
+ * member. If the HCA goes during the call, returns 0. urxe_state_save may run while the HCA's call
+ * waits, so the QP becomes a member before it.
+ */
 static int join_group(struct urxe_qp *qp, struct mcast_group *group)
 {
 	struct mcast_member *member = add_member(qp, group);

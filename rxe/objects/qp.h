@@ -56,12 +56,13 @@ struct copy_proof {
 	 * it.
 	 */
 	uint32_t version;
-	uint8_t chance;   /* enum copy_chance */
-	uint8_t streamed; /* consecutive requests posted while completions of earlier ones were not
-			    seen yet */
-	uint8_t packets;  /* requests that went in packets because of in_packets; at each 16th the
-			     requester calls urxe_copy_ops.polls_or_wake */
-	bool in_packets;  /* short requests go in packets, because the peer polls for packets */
+	uint8_t chance; /* enum copy_chance */
+	/* Consecutive requests that the program has posted before it had polled the completions of
+	 * all earlier ones; at most 255. */
+	uint8_t streamed;
+	uint8_t packets; /* requests that went in packets because of in_packets; at each 16th the
+			    requester calls urxe_copy_ops.polls_or_wake */
+	bool in_packets; /* short requests go in packets, because the peer polls for packets */
 };
 
 /*
@@ -201,7 +202,9 @@ struct responder {
 	uint32_t ack_psn, ack_msn;
 	uint8_t message; /* enum resp_message in progress */
 	bool has_wqe;    /* wqe is a receive request that is taken and not completed */
-	bool nak_sent;   /* a NAK of the expected PSN is due or was sent */
+	/* A NAK of the expected PSN is due or was sent, so packets behind that PSN cause no other
+	 * one. False after the NAK of resp_repeat_and_nak, which the peer may ignore. */
+	bool nak_sent;
 	bool ack_due;
 	uint8_t nak;  /* syndrome of the NAK that is due; 0 = none */
 	bool in_gap;  /* `gap` is in use: a request before received ones is missing, psn_gap_suspect

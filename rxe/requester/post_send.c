@@ -90,7 +90,8 @@ static bool is_posting_state(const struct urxe_qp *qp)
 	return qp->attr.state >= URXE_QPS_RTS;
 }
 
-/* Fills in the members that only some kinds of requests have. */
+/* Sets the members of UD, atomic, FLUSH, BIND_MW and REG_MR requests. Other requests do not use
+ * them, and they keep old values. */
 static void fill_variant(struct send_wqe *wqe, const struct urxe_qp *qp,
 			 const struct urxe_send_wr *wr)
 {
@@ -111,7 +112,7 @@ static void fill_variant(struct send_wqe *wqe, const struct urxe_qp *qp,
 	}
 }
 
-/* Sets all members of the request, one by one: the compiler would clear a structure that is
+/* Sets the members that the request uses, one by one: the compiler would clear a structure that is
  * assigned as a whole. */
 static void fill_wqe(struct send_wqe *wqe, const struct urxe_qp *qp, const struct urxe_send_wr *wr)
 {

@@ -180,12 +180,13 @@ static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
 	frame->acknowledges = true;
 }
 
-/* Whether a NAK is due and no ACK goes before it, as the ACK of resp_repeat_and_nak does. */
+/* Whether to send a NAK now. A NAK of resp_repeat_and_nak (`nak` without `nak_sent`) waits for its
+ * ACK; any other goes first, and the due ACK is dropped. */
 static bool nak_is_next(const struct urxe_qp *qp)
 {
-	const bool without_gap = qp->resp.nak == AETH_NAK_PSN_SEQUENCE && !qp->resp.nak_sent;
+	const bool of_repeat = qp->resp.nak == AETH_NAK_PSN_SEQUENCE && !qp->resp.nak_sent;
 
-	return qp->resp.nak && !(without_gap && qp->resp.ack_due);
+	return qp->resp.nak && !(of_repeat && qp->resp.ack_due);
 }
 
 /* Sends responses in the order of the requests: ACKs after READ responses (IBA 9.7.5.1.1). */

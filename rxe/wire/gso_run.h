@@ -16,12 +16,13 @@
  * never belong to a run; nor do RoCEv1 packets, because they have no UDP header.
  *
  * The receiver's kernel may join packets of one flow (GRO) and pass them to one program, that of
- * the first packet's QPN. In IPv4 the kernel joins only consecutive identifications. IPv6 has no
- * identification. So the packets of a connected QP whose path sets no flow label get a label made
- * of the destination QPN: runs to two programs are two flows unless both label and source port are
- * equal. All packets but the marked ones have that label, so that a network which spreads flows by
- * label keeps their order. An owner that sets flow labels in paths must use different ones for
- * different programs.
+ * the first packet's QPN. In IPv4 the kernel joins only identifications that count up, or that are
+ * all equal; packets outside of runs have UDP checksum 0, and the kernel joins no such packets
+ * (docs/decisions.md). IPv6 has no identification. So the packets of a connected QP whose path sets
+ * no flow label get a label made of the destination QPN: runs to two programs are two flows unless
+ * both label and source port are equal. All packets but the marked ones have that label, so that a
+ * network which spreads flows by label keeps their order. An owner that sets flow labels in paths
+ * must use different ones for different programs.
  */
 #ifndef URXE_WIRE_GSO_RUN_H
 #define URXE_WIRE_GSO_RUN_H

@@ -29,8 +29,8 @@ static void futex_wake(_Atomic uint32_t *word, int n, uint32_t bits)
 	syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE, n, NULL, NULL, bits);
 }
 
-/* Returns the futex bit of the waiter with that ticket. In a queue of up to 32 waiters each has
- * another bit, so a wake-up with it wakes that waiter only. */
+/* Returns the futex bit of the waiter with that ticket. In a queue of up to 32 waiters each has a
+ * bit of its own, so a wake-up with it wakes that waiter only. */
 static uint32_t wake_bit(uint32_t ticket)
 {
 	return 1u << ticket % 32;

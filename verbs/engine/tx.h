@@ -79,8 +79,8 @@ struct peers;
 struct tx {
 	struct vnic_driver *nic;
 	struct packet_group *const *uplink; /* the adapter's direct uplink; *uplink is NULL: none */
-	/* Bit n: the interface of the direct uplink's socket n carries frames now. The daemon sets
-	 * the bits (vnic_attach_port.uplink_carriers). */
+	/* Bit n: frames may now leave by the direct uplink's socket n. The daemon sets the bits
+	 * (vnic_attach_port.uplink_carriers). */
 	const uint8_t *uplink_carriers;
 	struct peers *peers; /* gets a peer for the owner of each inbox (peer_open) */
 	uint8_t mac[6];

@@ -69,7 +69,8 @@ static int open_device(enum device device, int flags)
 		return gid_file_opened(path, redirected_##name arguments, flags); \
 	}
 
-/* Defines open(2) and variants. Programs pass `mode` only with O_CREAT. */
+/* Defines open(2) and variants. Without O_CREAT and O_TMPFILE programs leave `mode` out; it is
+ * passed on unread (HOOK_VARIABLE). */
 #define OPEN(name)                                                                         \
 	OPEN_HOOKED(name, (const char *path, int flags, mode_t mode), (path, flags, mode)) \
 	HOOK_VARIABLE(int, name, (const char *path, int flags, mode_t mode),               \

@@ -58,7 +58,8 @@ static struct sigaction *action_slot(struct taken_signal *t, unsigned int versio
 	return &t->actions[version / SET % 2];
 }
 
-/* Returns the program's present action for the signal. Sets *version, for reset_action. */
+/* Returns the program's action for the signal, SIG_DFL if SA_RESETHAND has reset it. *version:
+ * reset_action fails if the action has changed since. */
 static struct sigaction action_now(struct taken_signal *t, unsigned int *version)
 {
 	struct sigaction act;

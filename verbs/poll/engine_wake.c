@@ -64,6 +64,7 @@ int engine_wake_fd_within(unsigned int first, unsigned int last)
 
 	if (fd <= 0 || (unsigned int)fd < first || (unsigned int)fd > last)
 		return -1;
-	/* In a child that a signal handler has forked, wake_fd is that of the parent's thread. */
+	/* wake_fd is that of the parent's thread in a child of vfork (!fd_is_owner()), and in one
+	 * that a signal handler has forked while its thread was inside the adapter (orphaned). */
 	return fd_is_owner() && !adapter.lock.orphaned ? fd : -1;
 }

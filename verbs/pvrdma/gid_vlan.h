@@ -14,8 +14,8 @@
 
 #include "pvrdma_device.h"
 
-/* Call it when the driver binds a GID without naming a VLAN. Returns the VLAN in which the machine
- * has last used the address; 0: none, or it has not used the address. */
+/* Call it when the driver binds a GID without naming a VLAN. Returns the VLAN of the machine's last
+ * ARP or ND packet from the address; 0: untagged, or no such packet is known. */
 uint16_t pv_gid_vlan_bind(struct pvrdma *dev, const struct urxe_gid *gid);
 /* Call it after a restoration: copies the VLANs from the engine's GID table. */
 void pv_gid_vlan_restore(struct pvrdma *dev);

@@ -49,7 +49,7 @@ struct pvrdma_nic {
 struct pvrdma_owner {
 	/* A number for a new queue pair, unique on the host; 0: the device chooses one itself. */
 	uint32_t (*take_qpn)(void *ctx);
-	/* Takes back a number that take_qpn gave. */
+	/* Takes back a number of take_qpn or demand_qpn. */
 	void (*free_qpn)(void *ctx, uint32_t qpn);
 	/*
 	 * pvrdma_restore calls this to take `qpn` for a restored queue pair, in place of take_qpn.
@@ -267,7 +267,7 @@ void pvrdma_report_hca_writes(struct pvrdma *dev);
  * driver permits access to memory, and the device is not paused (pvrdma_poll). A driver that sets
  * up the NIC tells its users that the port is active; the event that the link is down comes at
  * least 10 ms later, and at least 10 ms after pvrdma_resume, because the pause may have stopped the
- * driver meanwhile.
+ * driver meanwhile. Each further pvrdma_resume begins the 10 ms anew.
  */
 void pvrdma_set_link(struct pvrdma *dev, bool up);
 

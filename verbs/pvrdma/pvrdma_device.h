@@ -117,7 +117,9 @@ struct pv_qp {
 	struct pv_recv_queue recv;
 	struct pv_pages pages;
 	uint32_t qpn;
-	bool qpn_taken; /* qpn comes from pvrdma_owner.take_qpn; if not, the device chose it */
+	/* qpn is the owner's, by take_qpn or demand_qpn: free_qpn gives it back. False: the device
+	 * or the HCA chose it, or it is QP 1. */
+	bool qpn_taken;
 	uint32_t max_send_sge;
 	uint32_t events;             /* asynchronous events of the QP so far */
 	uint8_t type;                /* enum pv_qp_type */
@@ -171,7 +173,9 @@ struct pvrdma {
 	bool recvs_behind;     /* rings have receive requests that the engine had no room for */
 	const struct pvrdma_hca *hca; /* NULL: none */
 	uint64_t activations;         /* so far; gives each engine another seed of keys */
-	uint64_t report_link_at;      /* no event of the link before this time */
+	/* No PORT_ACTIVE or PORT_ERR event before this time (pv_port_delay_report); 0: none was
+	 * delayed. */
+	uint64_t report_link_at;
 	/* Registers. */
 	uint32_t dsr_low;
 	uint32_t err;

@@ -40,7 +40,8 @@ static struct vnic_driver *borrow_nic(uint32_t *generation)
 /*
  * Ends the use of the NIC that borrow_nic() began. `rc`: the result of the request. True: the
  * daemon has ended before it answered, so ask_daemon() repeats the request to the next one. False
- * in a child that a signal handler has forked during the request, which has another adapter.
+ * also if the adapter is dead by then, or in a child that a signal handler has forked during the
+ * request, which has another adapter.
  */
 static bool return_nic(uint32_t generation, int rc)
 {

@@ -31,7 +31,9 @@ struct hca_ah {
 	struct urxe_path path;
 	int sgid_index;    /* in the HCA's GID table */
 	uint32_t requests; /* number of outstanding requests that use the handle */
-	bool replaced;     /* the path has a newer handle, which new requests use */
+	/* hca_ah_end has made a newer handle for the PD and `path`: new requests use that one, and
+	 * hca_ah_put of the last request destroys this one. */
+	bool replaced;
 	LIST_ENTRY(hca_ah) bucket_link;
 	TAILQ_ENTRY(hca_ah) age_link;
 	struct hca_destruction destruction;

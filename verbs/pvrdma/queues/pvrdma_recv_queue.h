@@ -9,7 +9,8 @@
 uint32_t pv_recv_wqe_size(uint32_t max_sge);
 /* Posts requests that the guest has added, as far as the engine has room. True: posted some. */
 bool pv_recv_queue_refill(struct pvrdma *dev, struct pv_recv_queue *queue);
-/* urxe_ops.refill: the engine's receive queue has room again. `ctx`: a struct pv_qp or pv_srq. */
+/* urxe_ops.refill: the engine's receive queue runs low: posts the requests that the guest has
+ * added. `ctx`: a struct pv_qp or pv_srq. */
 void pv_recv_queue_on_refill(void *ctx);
 
 #endif

@@ -213,7 +213,10 @@ struct vnic_attach_port {
 	/* Changes whenever clients have to request sockets by UPLINK again; 1 follows UINT32_MAX;
 	 * 0 = clients get no sockets. */
 	uint32_t uplink_generation;
-	/* A bit for each socket of UPLINK, in their order: its interface carries frames now. */
+	/*
+	 * A bit for each socket of UPLINK, in their order: clients may now send by it. Members of a
+	 * bond that balances lose it while others carry the frames; a lone socket always has it.
+	 */
 	uint8_t uplink_carriers;
 	/* LinkWidthActive and LinkSpeedActive (IBA 14.2.5.6). */
 	uint8_t active_width;
@@ -226,13 +229,15 @@ struct vnic_attach_hello {
 	uint32_t type;
 	uint32_t version;
 	uint64_t token; /* of the vnic_attach_welcome that gave the claimed lease */
-	/* First QPN of the first block of the claimed lease, or of the demanded block; 0 = any new
-	 * lease. */
+	/*
+	 * Which lease: 0 = any new one. With `demands`: the first QPN of the block with which a new
+	 * lease begins. Otherwise: the first QPN of an earlier lease, which the client wants back
+	 * (a claim), or VNIC_LEASE_NONE.
+	 */
 	uint32_t qpn_first;
 	/* Of the virtual machine whose queue pairs the client has; 0 = they have the host's MAC. */
 	uint8_t mac[6];
-	/* 1: a new lease that begins with the block at qpn_first, which is not 0; 0: a claim */
-	uint8_t demands;
+	uint8_t demands; /* 1: a new lease that begins at qpn_first, which is not 0 */
 	uint8_t reserved[5];
 };
 
