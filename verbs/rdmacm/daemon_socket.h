@@ -36,8 +36,8 @@ int rdmacm_daemon_ask(struct rdmacm_file *file, const struct rdmacm_request *req
  * reply. 0; -EAGAIN: the daemon has ended; -ETIMEDOUT: no reply until `deadline`
  * (clock_monotonic()). After -ETIMEDOUT the daemon may still run the command, before later ones,
  * and the file drops the late reply. If the daemon still owes an earlier reply at the deadline, the
- * file does not send the command, unless the command is CM_ATTACH_THAW. The file leaves a thaw out
- * if the last command that waits at the daemon is a thaw already.
+ * file does not send the command. It sends a CM_ATTACH_THAW nevertheless, unless the daemon owes
+ * two replies.
  */
 int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *request,
 		      struct rdmacm_response *response, uint64_t deadline);

@@ -223,8 +223,8 @@ static bool is_of(const struct rdmacm_device *device, uint64_t guid, uint8_t por
 /*
  * The device of an ID that the kernel has bound to that port and GID. `earlier`: the device of the
  * ID's listener, or of earlier requests to the listener; NULL: none at that port. If `earlier` is
- * urxe0, the ID's device is, too, unless urxe0 lacks the GID. A GID without a line does not count
- * as lacking, because the file may be older than the address.
+ * urxe0, the ID's device is, too, unless urxe0 lacks the GID. A GID without a line counts as
+ * lacking only with by_listener_only, because the file may be older than the address.
  */
 static struct rdmacm_device choose_device(const struct counterparts *c,
 					  const struct rdmacm_device *earlier, uint64_t guid,
@@ -247,8 +247,8 @@ static struct rdmacm_device choose_device(const struct counterparts *c,
  * Decides the device of the ID, if no answer has done so. `listener`: that of a connection request,
  * else NULL. Programs use one protection domain for a listener's connections, so the listener's
  * device is also that of its requests at the same port. A listener at the wildcard gets the device
- * of its first request at the HCA's port that backs urxe0. 0, or a negative errno value if the file
- * is needed, and cannot be read.
+ * of its first request at the HCA's port that backs urxe0; at any port, if no HCA backs urxe0. 0,
+ * or a negative errno value if VNIC_HCA_FILE is needed, and cannot be read.
  */
 static int decide(struct rdmacm_id *id, struct rdmacm_id *listener, uint64_t guid, uint8_t port,
 		  const uint8_t *source)
@@ -342,7 +342,7 @@ static int read_of(const struct rdmacm_id *id, struct counterparts *c)
 	return rc;
 }
 
-/* 0 or a negative errno value; then the handle is invalid. */
+/* Replaces the port and the GID index. 0, or the error of replace_gid_index(). */
 static int replace_ah(const struct counterparts *c, const struct rdmacm_id *id,
 		      struct ib_uverbs_ah_attr *ah)
 {
@@ -417,7 +417,8 @@ void rdmacm_hca_answer_event(struct rdmacm_file *file, struct rdmacm_response *r
 					   : rdmacm_id_find_kernel(file, event.id);
 	if (!id || !id->device.guid || !is_datagram(id))
 		return;
-	/* After an error the event gets NO_INDEX: no address handle can be made from it. */
+	/* If the daemon's table cannot be read or has no counterpart of the GID, sgid_index becomes
+	 * NO_INDEX: the program can make no address handle from the event. */
 	if (read_of(id, &c))
 		forget_counterparts(&c);
 	(void)replace_ah(&c, id, &event.param.ud.ah_attr);

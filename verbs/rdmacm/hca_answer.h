@@ -7,7 +7,8 @@
  *
  * The first answer that names the device of an ID decides for the whole life of the ID: its device
  * is urxe0 if the HCA's port is the one that backs urxe0, and urxe0 has the source GID of the ID.
- * Else it is the kernel's device. A connection request has the device of its listener.
+ * Else, or if VNIC_HCA_FILE has the line "closed", it is the kernel's device. A connection request
+ * at the port of its listener has the listener's device, unless urxe0 lacks the request's GID.
  *
  * All functions: with file->lock.
  */

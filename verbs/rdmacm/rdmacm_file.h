@@ -21,7 +21,8 @@ struct rdmacm_file {
 	struct fd_object fd;
 	/*
 	 * Protects all members that follow, but `opening`, `pid`, and those of rdmacm_files_lock. A
-	 * command holds it from its start to its end, except while it waits for another daemon.
+	 * command holds it from its start to its end, except while it waits for an event or for
+	 * another daemon.
 	 * Rank 1 of docs/locking.md; two files' locks only by rdmacm_lock_both().
 	 */
 	pthread_mutex_t lock;

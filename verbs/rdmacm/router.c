@@ -85,8 +85,8 @@ static int destroy_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc;
 }
 
-/* Moves the ID from request->from to `file`, at the kernel and the daemon. `id` is NULL for a
- * connection request whose number the program has guessed before it fetched the event. */
+/* Moves the ID from request->from to `file`, at the kernel and the daemon. `id` is NULL if
+ * the table lacks the ID, as a connection request whose event the program has not fetched. */
 static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {

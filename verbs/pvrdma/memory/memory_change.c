@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The hypervisor adds memory to the guest, or removes memory from it: the device's regions and
- * rings follow. */
+/* The hypervisor removes memory from the guest: regions lose those bytes, and queues with a ring in
+ * them fail. It adds memory: the regions of all the guest's memory (is_dma) get it, too. */
 #include "memory/memory_change.h"
 
 #include <stdlib.h>

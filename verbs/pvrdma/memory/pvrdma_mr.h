@@ -18,9 +18,11 @@ uint32_t pv_mr_key(const struct pv_mr *mr);
 /* The engine's region; NULL: the region is for fast registration, and nothing is registered now. */
 struct urxe_mr *pv_mr_region(const struct pv_mr *mr);
 
-/* Withdraws the removed bytes of guest memory from the region, at the engine and the HCA. */
+/* Withdraws the removed bytes of guest memory from the region, at the engine and the HCA. If the
+ * engine lacks memory for that, the region loses all bytes. */
 void pv_mr_memory_removed(struct pv_mr *mr, const struct pv_removed *removed);
-/* Call it when the guest has got more memory: a DMA region covers that, too, from now on. */
+/* Call it when the guest has got more memory: a DMA region covers that, too, from now on. If the
+ * engine lacks memory for that, the region stays as it is. */
 void pv_mr_memory_added(struct pv_mr *mr);
 
 /* urxe_ops.page_list: reads the page list of a fast registration. *extents stays valid until the
