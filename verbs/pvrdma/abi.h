@@ -201,7 +201,7 @@ enum pv_cmd {
 	PV_CMDS,
 };
 
-#define PV_CMD_ACK 0x80000000u /* the response to a command has this value plus the command's */
+#define PV_CMD_ACK 0x80000000u /* `ack` of a response is this value plus the command's */
 
 struct pv_cmd_hdr {
 	uint64_t response; /* returned in the response */

@@ -29,12 +29,12 @@ struct pvrdma;
 void pv_doorbell_page_use(struct pvrdma *dev, uint32_t page);
 /*
  * Takes the doorbells out of the driver's page and all pages that contexts use or have used, and
- * handles them; arms the CQs of quiet pages. True: there was a doorbell other than a POLL of a CQ,
- * or a notification is due.
+ * handles them. Arms the CQs of quiet pages, and makes the notifications of completions left unread
+ * due. True: there was a doorbell other than a POLL of a CQ, or a notification is due.
  */
 bool pv_doorbell_pages_look(struct pvrdma *dev);
-/* Call it when the guest stores nothing more: takes and handles all doorbells, and arms the CQs
- * whose ARM a later doorbell may have replaced. */
+/* Call it before the device pauses: takes and handles all doorbells, and arms the CQs whose ARM a
+ * later doorbell may have replaced. */
 void pv_doorbell_pages_finish(struct pvrdma *dev);
 /* Removes all doorbells from the pages without handling them. */
 void pv_doorbell_pages_clear(struct pvrdma *dev);

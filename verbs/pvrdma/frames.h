@@ -10,8 +10,8 @@
  * them for pvrdma_output: at most 63 frames, some perhaps of other QPs. Builds no acknowledgement
  * if congestion control holds READ responses before it, or if the driver permits no access to
  * memory. An acknowledgement has at most 128 bytes; of longer frames, all QPs together keep 64, and
- * the device drops further ones. Call it before the QP is destroyed, reset or failed: afterwards
- * the QP can send nothing.
+ * the device drops further ones. Call it before a command destroys the QP, or moves it to RESET or
+ * the error state: afterwards the QP can send nothing.
  */
 void pv_frames_stage_up_to_ack(struct pvrdma *dev, struct urxe_qp *qp);
 /* Frees the kept frames without sending them. */

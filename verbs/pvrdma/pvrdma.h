@@ -8,8 +8,8 @@
  * a device and its guest memory. Functions that return int give 0 or a negative errno value.
  *
  * The device trusts nothing that the guest can write: it copies each descriptor, index and address
- * once and checks the copy. Malformed input ends in an error of the command, the request or the
- * queue, and increments a counter.
+ * once and checks the copy. Malformed input increments a counter; it is ignored, or it fails the
+ * command, the request or the queue.
  *
  * Sources: <rdma/vmw_pvrdma-abi.h>, and the behaviour of Linux' vmw_pvrdma driver and rdma-core's
  * vmw_pvrdma provider.
@@ -151,12 +151,12 @@ void pvrdma_reset(struct pvrdma *dev);
  * a multiple of 4. -EINVAL: there is no such register; the access has no effect, and a read gives
  * 0.
  *
- * A write that executes a command has stored the response when it returns, if the driver permits
- * access to memory (pvrdma_set_bus_master). It has also raised vector 0 if Linux' driver waits for
- * this response: not after a failure that ERR shows, and not for commands that destroy, bind, or
- * modify an SRQ. Only a MODIFY_QP may be executed later, when the HCA is prepared
- * (pvrdma_hca.prepare), if no other command comes before. After any write, call pvrdma_output and
- * pvrdma_flush.
+ * When a write that executes a command returns, the response is stored. It is not if ERR shows that
+ * the device is not active, does not know the command, or may not or cannot access its slots. Vector
+ * 0 is raised, too, if Linux' driver waits for this response: not after a failure that ERR shows,
+ * and not for commands that destroy, bind, or modify an SRQ. Only a MODIFY_QP may be executed later:
+ * when the HCA is prepared (pvrdma_hca.prepare) or gone, if no other command comes before. After any
+ * write, call pvrdma_output and pvrdma_flush.
  */
 int pvrdma_reg_write(struct pvrdma *dev, uint64_t now, uint32_t bar, uint32_t offset,
 		     uint32_t value);
@@ -191,23 +191,26 @@ void pvrdma_station_returned(struct pvrdma *dev, uint64_t now, const uint8_t mac
  * and room may be permuted among the frames.
  */
 uint32_t pvrdma_output(struct pvrdma *dev, uint64_t now, struct urxe_frame *frames, uint32_t max);
-/* The time at which the caller has to call pvrdma_output and pvrdma_flush next; 0: at once;
- * URXE_NEVER: not before another event. */
+/* The time at which the caller has to call pvrdma_poll, pvrdma_output and pvrdma_flush next; 0: at
+ * once; URXE_NEVER: not before another event. */
 uint64_t pvrdma_next_deadline(const struct pvrdma *dev);
-/* Tells the driver what has happened since the last call: fills the ring of CQ notifications for
- * CQs that were armed, and raises vectors 1 and 2, once each, where they are not masked. */
+/* Writes the due CQ notifications and asynchronous events to their rings, as far as these have
+ * room. Raises vectors 1 and 2, once each, for rings that got some. Does nothing while the driver
+ * permits no access to memory. */
 void pvrdma_flush(struct pvrdma *dev);
 /*
- * Looks for doorbells in pvrdma_attr.uar. Looks in the rings of some queue pairs, others at each
- * call, for requests without a doorbell; in those of all queue pairs after pvrdma_resume, and when
- * the driver has granted access to memory. Sends the driver the event of pvrdma_set_link that is
- * due. True: the caller has to call pvrdma_output and pvrdma_flush.
+ * Looks for doorbells in pvrdma_attr.uar. Looks in the rings of some queue pairs, which take turns,
+ * for requests without a doorbell; in those of all queue pairs after pvrdma_resume, and when the
+ * driver has granted access to memory. Sends the driver the event of pvrdma_set_link that is due.
+ * Does nothing while the driver permits no access to memory. True: the caller has to call
+ * pvrdma_output and pvrdma_flush.
  */
 bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
 
 /*
  * Call pvrdma_memory_added after vnic_guest_memory_map, and pvrdma_memory_removed before
- * vnic_guest_memory_unmap. The device never touches removed memory again: queues in it fail, and
+ * vnic_guest_memory_unmap; size UINT64_MAX: all memory from `addr` on. The device never touches
+ * removed memory again: queues with a ring in it fail, and
  * requests of peers to it end in remote access errors. A paused device writes nothing to the rest
  * of the memory: its queues fail at pvrdma_resume. A peer's copy may go on until copy_ops->settled
  * (struct pvrdma_owner).
@@ -217,10 +220,10 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
 
 /*
  * The driver withdraws the device's right to access memory (`on` false), or grants it; the device
- * has the right after creation, and a reset does not change it. Without it the device reads and
- * writes no memory: requests, completions, events and interrupts wait, received packets are
- * dropped, and registers that need memory report EIO. Only commands that destroy are executed: the
- * device reads the command, and stores no response. The rights of peers to copy are withdrawn, as
+ * has the right after creation, and a reset does not change it. Without it the device reads only
+ * the command slot, and writes no memory: requests, completions, events and interrupts wait,
+ * received packets are dropped, and registers that need memory report EIO. Only commands that
+ * destroy are executed, without a response. The rights of peers to copy are withdrawn, as
  * by pvrdma_memory_removed. Queue pairs and regions that exist now exchange packets only, also
  * after the right returns, until a queue pair is modified or a region registered again. Queue pairs
  * that the HCA executes fail. When the right returns, the driver gets the event of pvrdma_set_link
@@ -234,7 +237,7 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
  * The host has this HCA from now on; NULL: it has none any more. The caller keeps *hca valid until
  * the next call. While the HCA has one of the machine's GIDs, it gets new queue pairs and shared
  * receive queues of the machine's programs. From the time when it first has such a GID, it also
- * gets every new region. Queue pairs of an HCA that goes are as after urxe_offload_unset. The
+ * gets new regions, except for fast registration. Queue pairs of an HCA that goes are as after urxe_offload_unset. The
  * driver sees the limits of the HCA that the device has when the driver loads the shared region.
  */
 void pvrdma_set_hca(struct pvrdma *dev, const struct pvrdma_hca *hca);
@@ -255,16 +258,16 @@ struct urxe_dev *pvrdma_engine(struct pvrdma *dev);
 bool pvrdma_may_grant(const struct pvrdma *dev);
 /* Whether the engine has the HCA now. */
 bool pvrdma_has_hca(const struct pvrdma *dev);
-/* Whether a context of the machine has created the queue pair (`of` is its ctx in the engine), and
- * not the machine's kernel. */
+/* Whether the queue pair, whose ctx in the engine is `of`, is one of a program of the machine, and
+ * not one of the machine's kernel. */
 bool pvrdma_qp_is_of_program(const void *of);
 /* Marks all guest memory to which the HCA may write as changed, in the log of changed pages. */
 void pvrdma_report_hca_writes(struct pvrdma *dev);
 
 /*
  * Tells the device that the link has gone up or down; the link is up after creation. If the driver
- * knows another state, the device sends the driver an event, as soon as the NIC is active, the
- * driver permits access to memory, and the device is not paused (pvrdma_poll). A driver that sets
+ * knows another state, the device sends the driver an event, as soon as device and NIC are active,
+ * the driver permits access to memory, and the device is not paused (pvrdma_poll). A driver that sets
  * up the NIC tells its users that the port is active; the event that the link is down comes at
  * least 10 ms later, and at least 10 ms after pvrdma_resume, because the pause may have stopped the
  * driver meanwhile. Each further pvrdma_resume begins the 10 ms anew.
@@ -304,7 +307,7 @@ int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *leng
  * -EBADMSG: the stream is truncated or damaged, or its values contradict each other;
  * -EPROTONOSUPPORT: a later version of urxe has written it; -EINVAL: it is of a device with another
  * MAC or RoCE version, or a connection has a longer path MTU than the link has here, or a datagram
- * that was not sent yet is longer; -EFAULT: the guest has no memory where a queue or region has
+ * that was not sent yet is longer; -EFAULT: the guest has no memory where a ring or region has
  * some; -EADDRINUSE: two queue pairs have one QPN; -EFBIG: the engine would need more than
  * PV_MEMORY_MAX bytes (pvrdma_device.h); -ENOMEM.
  */

@@ -43,8 +43,8 @@ struct pv_object {
 	uint32_t users;    /* objects that use this one */
 	uint32_t uar_page; /* page of BAR2 whose doorbells reach the object */
 	uint64_t bytes;    /* memory of this process that the object takes; part of pvrdma.bytes */
-	/* Events that wait for room in their ring, one bit for each type (1 << type). If not 0, the
-	 * object is in dev->event_objects. */
+	/* Events that the event ring has not taken yet, one bit for each type (1 << type). If not
+	 * 0, the object is in dev->event_objects. */
 	uint32_t due_events;
 	TAILQ_ENTRY(pv_object) event_link;
 };
@@ -84,7 +84,7 @@ struct pv_cq {
 	uint64_t unread_notify_at; /* no notification of unread completions before this time, ns */
 	uint64_t unread_pause_ns;  /* pause before unread_notify_at, ns; 0: none since an ARM */
 	bool polled;               /* its doorbell said that the driver polled it */
-	bool armed;       /* the driver has armed it, and no notification became due since */
+	bool armed;       /* armed, by driver or device, and no notification became due since */
 	bool uses_events; /* the driver has armed it or was notified, or the CQ was restored */
 	bool notify_due;  /* a notification is due: the CQ is in dev->notify_cqs */
 	bool failed;      /* the CQ has failed, and the device has told the driver */
@@ -199,7 +199,7 @@ struct pvrdma {
 	uint64_t bytes;             /* sum of pv_object.bytes; at most PV_MEMORY_MAX */
 	TAILQ_HEAD(, pv_cq) notify_cqs;
 	TAILQ_HEAD(, pv_object) event_objects;
-	struct pv_qp_list waiting_qps; /* QPs whose engine queue was full */
+	struct pv_qp_list waiting_qps; /* QPs whose send requests are to be posted again */
 	/* QPs for whose next datagram the HCA is not prepared (pvrdma_hca.prepare). */
 	struct pv_qp_list unprepared_qps;
 	struct pv_qp_list polled_qps; /* all QPs, the next to be polled first */

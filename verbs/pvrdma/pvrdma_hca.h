@@ -2,8 +2,9 @@
 /*
  * The HCA of the host (struct pvrdma_hca). The engine gets the HCA when the device is active, is
  * not paused, may access memory, and one of the machine's GIDs is the HCA's. The engine keeps the
- * HCA until one of the first three conditions fails. The HCA executes queue pairs of the machine's
- * programs; those of the machine's kernel are the engine's.
+ * HCA until one of the first three conditions fails, or pvrdma_set_hca replaces the HCA. The HCA
+ * executes only queue pairs of the machine's programs; those of the machine's kernel are the
+ * engine's.
  */
 #ifndef URXE_PVRDMA_PVRDMA_HCA_H
 #define URXE_PVRDMA_PVRDMA_HCA_H

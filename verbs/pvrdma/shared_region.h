@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The shared region (DSR) in guest memory: in it the driver writes where its slots and rings are,
- * and the device writes its capabilities. */
+/* The shared region (DSR) in guest memory: in it the driver writes where the command slot, the
+ * response slot and the event rings are, and the device writes its capabilities. */
 #ifndef URXE_PVRDMA_SHARED_REGION_H
 #define URXE_PVRDMA_SHARED_REGION_H
 

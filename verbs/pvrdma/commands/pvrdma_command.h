@@ -2,7 +2,7 @@
 /*
  * Commands of the driver. Each pv_cmd_ function gets a copy of the request, and a response of
  * zeros, of which it fills in the body. It returns 0 or a negative errno value; -EINPROGRESS: it
- * has done nothing yet, and pv_command_retry() calls it again. After an error the driver's objects
+ * has changed no object yet, and pv_command_retry() calls it again. After an error the driver's objects
  * are as before, but CREATE_UC may have destroyed a context that the driver had given up.
  */
 #ifndef URXE_PVRDMA_PVRDMA_COMMAND_H
@@ -13,7 +13,7 @@
 /*
  * Executes the command in the command slot of guest memory, and stores the response in the response
  * slot. Returns 0, or the negative errno value for PV_REG_ERR. Returns 0 also after a MODIFY_QP
- * that failed, whose error is only in the response.
+ * that failed, whose error is only in the response, or that waits for the HCA.
  */
 int pv_command_execute(struct pvrdma *dev);
 /* If the last command waits for the HCA (-EINPROGRESS), executes it again, and stores the response

@@ -38,8 +38,8 @@ void pv_event_ring_close(struct pv_event_ring *events);
  */
 void pv_event_report_port(struct pvrdma *dev, uint32_t type);
 void pv_event_report(struct pv_object *object, uint32_t type);
-/* Adds the due events of all objects, as far as the ring takes them. Without a ring the events are
- * lost and counted. */
+/* Adds the due events of all objects, as far as the ring takes them. If the ring's memory is gone,
+ * the events are lost and counted. */
 void pv_event_report_due(struct pvrdma *dev);
 /* Adds the handle of a CQ to the ring of notifications. False: the ring has no room now, is
  * unusable, or the device may not access it. */

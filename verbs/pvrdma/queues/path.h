@@ -7,9 +7,9 @@
 #include "pvrdma_device.h"
 
 /*
- * Set *path for an address vector of a datagram, or for the attributes of a connection. False: a
- * member is out of range, or names a GID that the device does not have, or (of an address vector) a
- * protection domain that is not `pd`.
+ * Set *path for an address vector of a datagram, or for the attributes of a connection. False: the
+ * device has no such GID; the address vector names another port, or a protection domain that is not
+ * `pd`; or the attributes have no GRH.
  */
 bool pv_path_of_av(const struct pvrdma *dev, const struct pv_pd *pd, const struct pvrdma_av *av,
 		   struct urxe_path *path);

@@ -44,7 +44,8 @@ bool pv_cq_is_empty(struct pv_cq *cq);
 bool pv_cq_is_left_unread(struct pv_cq *cq);
 /* Tells the driver that the CQ has failed, by an asynchronous event; only the first time. */
 void pv_cq_report_failure(struct pv_cq *cq);
-/* Writes the due notifications to the ring of notifications; those without room stay due. */
+/* Writes the due notifications to the ring of notifications; those without room stay due. If the
+ * ring's memory is gone, drops them. */
 void pv_cq_notify_due(struct pvrdma *dev);
 
 #endif

@@ -40,15 +40,14 @@ bool pv_qp_may_fail(const struct pv_qp *qp);
 void pv_qp_fail(struct pv_qp *qp);
 
 /*
- * Post the requests that the guest has added to the ring, as far as the engine has room. True:
- * posted some, or failed the QP. In the state RESET requests stay in the ring, to which the device
+ * Post the requests that the guest has added to the ring, as far as the engine has room and the HCA
+ * is prepared. True: posted some, or failed the QP. In the state RESET requests stay in the ring, to which the device
  * does not write then: if Linux' driver gave up CREATE_QP before the response, it has freed the
  * ring, and the QP stays in RESET.
  */
 bool pv_qp_post_sends(struct pv_qp *qp);
 bool pv_qp_post_recvs(struct pv_qp *qp);
-/* Posts the send requests of QPs whose send queue in the engine was full. True: posted some, or
- * failed a QP. */
+/* Posts the send requests of QPs in pvrdma.waiting_qps. True: posted some, or failed a QP. */
 bool pv_qp_post_waiting(struct pvrdma *dev);
 /* Call it when the HCA may be prepared for further paths (pvrdma_hca.prepare), or is gone: the next
  * pv_qp_post_waiting also posts the requests of QPs that waited for that. */

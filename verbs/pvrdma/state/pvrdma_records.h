@@ -43,18 +43,18 @@ struct pv_state {
 void pv_source_record(struct pv_state *st);
 /* Writes or reads the guest address of a page of a ring; *page is its address in this process. */
 void pv_page_record(struct pv_state *st, uint8_t **page);
-/* urxe_state_restore.memory: replaces the region's addresses in the saved process by those in this
+/* urxe_state_restore.memory: replaces the region's addresses in the saving process by those in this
  * process. `arg`: the struct pv_state. */
 int pv_translate_region(void *arg, struct urxe_state_region *region);
 
 /* pvrdma_device_record.c */
 void pv_device_record(struct pv_state *st);
-/* Writes or reads the pages of a ring, and returns their number. 0: the ring's memory is gone. */
+/* Writes or reads the pages of a ring, and returns their number. 0: no ring, or its memory is gone. */
 uint32_t pv_pages_record(struct pv_state *st, const struct pv_ring *ring, struct pv_pages *pages);
 /* Writes or reads the device's index in the ring. */
 void pv_ring_index_record(struct pv_state *st, struct pv_ring *ring);
 
-/* object_record.c: all objects, and the free handles, of each kind. */
+/* object_record.c: all objects, and the free handles, of each kind; due notifications of CQs. */
 void pv_objects_record(struct pv_state *st);
 
 /* engine_record.c: the engine, last. */
