@@ -152,11 +152,11 @@ void pvrdma_reset(struct pvrdma *dev);
  * 0.
  *
  * When a write that executes a command returns, the response is stored. It is not if ERR shows that
- * the device is not active, does not know the command, or may not or cannot access its slots. Vector
- * 0 is raised, too, if Linux' driver waits for this response: not after a failure that ERR shows,
- * and not for commands that destroy, bind, or modify an SRQ. Only a MODIFY_QP may be executed later:
- * when the HCA is prepared (pvrdma_hca.prepare) or gone, if no other command comes before. After any
- * write, call pvrdma_output and pvrdma_flush.
+ * the device is not active, does not know the command, or may not or cannot access its slots.
+ * Vector 0 is raised, too, if Linux' driver waits for this response: not after a failure that ERR
+ * shows, and not for commands that destroy, bind, or modify an SRQ. Only a MODIFY_QP may be
+ * executed later: when the HCA is prepared (pvrdma_hca.prepare) or gone, if no other command comes
+ * before. After any write, call pvrdma_output and pvrdma_flush.
  */
 int pvrdma_reg_write(struct pvrdma *dev, uint64_t now, uint32_t bar, uint32_t offset,
 		     uint32_t value);
@@ -237,8 +237,9 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
  * The host has this HCA from now on; NULL: it has none any more. The caller keeps *hca valid until
  * the next call. While the HCA has one of the machine's GIDs, it gets new queue pairs and shared
  * receive queues of the machine's programs. From the time when it first has such a GID, it also
- * gets new regions, except for fast registration. Queue pairs of an HCA that goes are as after urxe_offload_unset. The
- * driver sees the limits of the HCA that the device has when the driver loads the shared region.
+ * gets new regions, except for fast registration. Queue pairs of an HCA that goes are as after
+ * urxe_offload_unset. The driver sees the limits of the HCA that the device has when the driver
+ * loads the shared region.
  */
 void pvrdma_set_hca(struct pvrdma *dev, const struct pvrdma_hca *hca);
 /* Call it when the HCA's table of GIDs has changed: the engine may get the HCA now. */
@@ -267,8 +268,8 @@ void pvrdma_report_hca_writes(struct pvrdma *dev);
 /*
  * Tells the device that the link has gone up or down; the link is up after creation. If the driver
  * knows another state, the device sends the driver an event, as soon as device and NIC are active,
- * the driver permits access to memory, and the device is not paused (pvrdma_poll). A driver that sets
- * up the NIC tells its users that the port is active; the event that the link is down comes at
+ * the driver permits access to memory, and the device is not paused (pvrdma_poll). A driver that
+ * sets up the NIC tells its users that the port is active; the event that the link is down comes at
  * least 10 ms later, and at least 10 ms after pvrdma_resume, because the pause may have stopped the
  * driver meanwhile. Each further pvrdma_resume begins the 10 ms anew.
  */

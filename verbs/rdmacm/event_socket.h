@@ -17,7 +17,8 @@ int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *p
 /*
  * Call it for each reply of the daemon: discards the events that the daemon has withdrawn, and
  * notes those that it has cancelled, to skip them. After the call the first packet of the socket is
- * none of these, so the socket is readable only if there is an event.
+ * none of these, so the socket is readable only if there is an event, or a packet of
+ * rdmacm_event_wake().
  */
 void rdmacm_events_take_back(struct rdmacm_file *file, const struct cm_attach_reply *reply);
 /* Wakes the file->n_waiting threads that wait for a packet, by packets without an event, which

@@ -13,7 +13,8 @@
  * file->socket, which is connected. With file->lock. 0, or a negative errno value. */
 int rdmacm_reconnect_add(struct rdmacm_file *file);
 /* Undoes rdmacm_reconnect_add; no effect if the file was not added. After the last file it ends the
- * thread and waits for its end. With file->lock. */
+ * thread, and waits for its end unless the program has closed the thread's descriptors. With
+ * file->lock. */
 void rdmacm_reconnect_remove(struct rdmacm_file *file);
 
 /* The thread watches file->socket, which is new, from now on. With file->lock. */

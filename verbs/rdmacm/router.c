@@ -364,10 +364,11 @@ static bool is_taken(int rc)
 }
 
 /*
- * Binds an ID at the daemon and at the kernel (is_address_of_both()). The kernel comes first: if it
- * refuses, its ID stays unbound, so the program can bind the ID again. The kernel also chooses the
- * port if the program leaves it open. If another ID has that port at the daemon, the daemon chooses
- * a port; if another ID has the daemon's port at the kernel, the ID is the daemon's alone.
+ * Binds an ID at the daemon and at the kernel (is_address_of_both()). The kernel comes first: if
+ * another ID has the program's port there, the kernel's ID stays unbound, so the program can bind
+ * the ID again. If the program leaves the port open, the kernel chooses it. If the daemon refuses
+ * the kernel's choice, or after another error of the kernel, the daemon binds the ID as the program
+ * asks, and the kernel follows (follow_daemon()).
  */
 static int bind_at_both(struct rdmacm_file *file, struct rdmacm_request *request,
 			struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
@@ -422,15 +423,15 @@ static bool is_port_refused(struct rdmacm_file *file, const struct rdmacm_reques
 }
 
 /*
- * If an HCA backs urxe0, the kernel knows urxe0's addresses, and answers for QP1 of each on the
- * wire. So the kernel runs the command first. True: the program gets the result *rc. It is success;
- * a refusal because another ID of the kernel has the port, or because a port below 1024 needs
- * CAP_NET_BIND_SERVICE; or the error of rdmacm_kernel_has_active_hca(). is_port_refused() checks
- * EADDRNOTAVAIL, which may also mean an address that the kernel does not know, and EACCES, which
- * may also mean that the process's credentials have changed since it opened the device. False: the
- * daemon runs the command, because the kernel has another error, for example no RDMA device at the
- * address. False also for a bind at both, and for loopback or the wildcard as destination, to which
- * the kernel finds no route.
+ * If an HCA whose port is active backs urxe0, the kernel knows urxe0's addresses, and answers for
+ * QP1 of each on the wire. So the kernel runs the command first. True: the program gets the result
+ * *rc. It is success; a refusal because another ID of the kernel has the port, or because a port
+ * below 1024 needs CAP_NET_BIND_SERVICE; or the error of rdmacm_kernel_has_active_hca().
+ * is_port_refused() checks EADDRNOTAVAIL, which may also mean an address that the kernel does not
+ * know, and EACCES, which may also mean that the process's credentials have changed since it opened
+ * the device. False: the daemon runs the command, because the kernel has another error, for example
+ * no RDMA device at the address. False also without such an HCA, for a bind at both, and for
+ * loopback or the wildcard as destination, to which the kernel finds no route.
  */
 static bool ask_hca(struct rdmacm_file *file, struct rdmacm_request *request,
 		    struct rdmacm_response *response, struct rdmacm_id *id, int *rc)
@@ -523,8 +524,8 @@ static int set_option(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rdmacm_daemon_run(file, request, response);
 }
 
-/* Sets the option at the daemon alone, for an ID that the kernel lacks, or has only to listen. The
- * kernel's ID may come later. */
+/* Sets the option at the daemon alone, for an ID that the kernel lacks, or has only to listen.
+ * Notes the option for an ID that the kernel may create later. */
 static int set_daemon_option(struct rdmacm_file *file, struct rdmacm_request *request,
 			     struct rdmacm_response *response, struct rdmacm_id *id)
 {
@@ -773,9 +774,10 @@ static int add_request(struct rdmacm_file *file, struct rdmacm_id request, uint3
 	return rc ? rc : id ? 0 : -ENOMEM;
 }
 
-/* Destroys a connection request of the kernel for which there is no number or no memory (`rc`).
- * The program does not get the event, so librdmacm must not wait for its acknowledgement at the
- * listener (hidden_events). Returns RDMACM_HIDDEN. */
+/* Destroys a connection request of the kernel, because there is no number or no memory for it, or
+ * because it is at another device than urxe0 (`rc`). The program does not get the event, so
+ * librdmacm must not wait for its acknowledgement at the listener (hidden_events). Returns
+ * RDMACM_HIDDEN. */
 static int refuse_request(struct rdmacm_file *file, struct rdmacm_id *request, uint64_t uid, int rc)
 {
 	struct rdmacm_id *listener = rdmacm_id_find_uid(file, uid);
@@ -790,7 +792,7 @@ static int refuse_request(struct rdmacm_file *file, struct rdmacm_id *request, u
 /*
  * Decides the device of a connection request, before the program can move the ID to another file
  * than that of its listener. 0; -ENODEV: the listener is the daemon's (listen_at_kernel()), so the
- * program expects urxe0, but the request is at another device.
+ * program expects urxe0, but the request is at another device, or its device is unknown.
  */
 static int decide_device(struct rdmacm_file *file, struct rdmacm_id *request, uint64_t uid)
 {

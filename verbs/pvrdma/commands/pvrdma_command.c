@@ -13,7 +13,7 @@
  * `destroys`: Linux' driver frees the memory of the object also after an error. So the device
  * executes the command even while the driver permits no access to memory (no_master). It then reads
  * only the command slot, which the driver has just filled, and stores no response. Without `run`,
- * the command destroys the object of `kind` with the handle of the request.
+ * such a command destroys the object of `kind` with the handle of the request.
  */
 static const struct {
 	int (*run)(struct pvrdma *dev, const union pv_request *request,
@@ -49,7 +49,8 @@ static const struct {
 	[PV_CMD_DESTROY_SRQ] = {NULL, sizeof(struct pv_cmd_resp_hdr), false, true, PV_SRQ},
 };
 
-/* Copies the command from its slot in guest memory. False: the guest has lost that memory. */
+/* Copies the command from its slot in guest memory. False: the slot is not in the guest's memory.
+ */
 static bool copy_request(const struct pvrdma *dev, union pv_request *request)
 {
 	const void *slot = vnic_guest_memory_range(dev->attr.memory, dev->slots.request,

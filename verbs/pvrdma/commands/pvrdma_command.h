@@ -2,8 +2,8 @@
 /*
  * Commands of the driver. Each pv_cmd_ function gets a copy of the request, and a response of
  * zeros, of which it fills in the body. It returns 0 or a negative errno value; -EINPROGRESS: it
- * has changed no object yet, and pv_command_retry() calls it again. After an error the driver's objects
- * are as before, but CREATE_UC may have destroyed a context that the driver had given up.
+ * has changed no object yet, and pv_command_retry() calls it again. After an error the driver's
+ * objects are as before, but CREATE_UC may have destroyed a context that the driver had given up.
  */
 #ifndef URXE_PVRDMA_PVRDMA_COMMAND_H
 #define URXE_PVRDMA_PVRDMA_COMMAND_H

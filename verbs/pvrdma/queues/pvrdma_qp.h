@@ -41,9 +41,9 @@ void pv_qp_fail(struct pv_qp *qp);
 
 /*
  * Post the requests that the guest has added to the ring, as far as the engine has room and the HCA
- * is prepared. True: posted some, or failed the QP. In the state RESET requests stay in the ring, to which the device
- * does not write then: if Linux' driver gave up CREATE_QP before the response, it has freed the
- * ring, and the QP stays in RESET.
+ * is prepared. True: posted some, or failed the QP. In the state RESET requests stay in the ring,
+ * to which the device does not write then: if Linux' driver gave up CREATE_QP before the response,
+ * it has freed the ring, and the QP stays in RESET.
  */
 bool pv_qp_post_sends(struct pv_qp *qp);
 bool pv_qp_post_recvs(struct pv_qp *qp);

@@ -49,7 +49,8 @@ int pv_translate_region(void *arg, struct urxe_state_region *region);
 
 /* pvrdma_device_record.c */
 void pv_device_record(struct pv_state *st);
-/* Writes or reads the pages of a ring, and returns their number. 0: no ring, or its memory is gone. */
+/* Writes or reads the pages of a ring, and returns their number. 0: no ring, or its memory is gone.
+ */
 uint32_t pv_pages_record(struct pv_state *st, const struct pv_ring *ring, struct pv_pages *pages);
 /* Writes or reads the device's index in the ring. */
 void pv_ring_index_record(struct pv_state *st, struct pv_ring *ring);
