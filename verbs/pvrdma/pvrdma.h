@@ -151,8 +151,8 @@ void pvrdma_reset(struct pvrdma *dev);
  * a multiple of 4. -EINVAL: there is no such register; the access has no effect, and a read gives
  * 0.
  *
- * When a write that executes a command returns, the response is stored. It is not if ERR shows that
- * the device is not active, does not know the command, or may not or cannot access its slots.
+ * When a write that executes a command returns, the response is stored, unless the device is not
+ * active, does not know the command, or may not or cannot access the slots of command and response.
  * Vector 0 is raised, too, if Linux' driver waits for this response: not after a failure that ERR
  * shows, and not for commands that destroy, bind, or modify an SRQ. Only a MODIFY_QP may be
  * executed later: when the HCA is prepared (pvrdma_hca.prepare) or gone, if no other command comes
@@ -210,10 +210,9 @@ bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
 /*
  * Call pvrdma_memory_added after vnic_guest_memory_map, and pvrdma_memory_removed before
  * vnic_guest_memory_unmap; size UINT64_MAX: all memory from `addr` on. The device never touches
- * removed memory again: queues with a ring in it fail, and
- * requests of peers to it end in remote access errors. A paused device writes nothing to the rest
- * of the memory: its queues fail at pvrdma_resume. A peer's copy may go on until copy_ops->settled
- * (struct pvrdma_owner).
+ * removed memory again: queues with a ring in it fail, and requests of peers to it end in remote
+ * access errors. A paused device writes nothing to the rest of the memory: its queue pairs fail at
+ * pvrdma_resume. A peer's copy may go on until copy_ops->settled (struct pvrdma_owner).
  */
 void pvrdma_memory_added(struct pvrdma *dev);
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
@@ -223,13 +222,13 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
  * has the right after creation, and a reset does not change it. Without it the device reads only
  * the command slot, and writes no memory: requests, completions, events and interrupts wait,
  * received packets are dropped, and registers that need memory report EIO. Only commands that
- * destroy are executed, without a response. The rights of peers to copy are withdrawn, as
- * by pvrdma_memory_removed. Queue pairs and regions that exist now exchange packets only, also
- * after the right returns, until a queue pair is modified or a region registered again. Queue pairs
- * that the HCA executes fail. When the right returns, the driver gets the event of pvrdma_set_link
- * if the link has changed meanwhile. All CQs are armed then, unless the device is paused, because a
- * doorbell may have armed one meanwhile; call pvrdma_flush. Completions of queues that lose memory
- * meanwhile are lost.
+ * destroy are executed, without a response. The rights of peers to copy are withdrawn, as by
+ * pvrdma_memory_removed. Queue pairs and regions that exist now exchange packets only, also after
+ * the right returns, until a queue pair is modified or a region registered again. Queue pairs that
+ * the HCA executes fail. When the right returns, the driver gets the event of pvrdma_set_link if it
+ * knows another state of the link. All CQs are armed then, unless the device is paused, because a
+ * doorbell may have armed one meanwhile; call pvrdma_flush. If a queue pair loses its rings
+ * meanwhile, the completions of its requests are lost, and its CQs fail as after an overflow.
  */
 void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 

@@ -40,7 +40,7 @@ static const struct layout {
 	WITH_ID(BIND, rdma_ucm_bind),
 	WITH_ID(RESOLVE_ADDR, rdma_ucm_resolve_addr),
 	WITH_BOTH(JOIN_MCAST, rdma_ucm_join_mcast),
-	/* Of Linux 6.17 and later; older headers lack them. */
+	/* By number: older headers lack these names. */
 	[23] = {"RESOLVE_IB_SERVICE", 0, RDMACM_NOWHERE},
 	[24] = {"WRITE_CM_EVENT", 0, RDMACM_NOWHERE},
 };

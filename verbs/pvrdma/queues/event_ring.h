@@ -32,9 +32,9 @@ void pv_event_ring_close(struct pv_event_ring *events);
 
 /*
  * Add an asynchronous event to its ring; `type` is a value of enum ibv_event_type. If the ring has
- * no room, or the device may not access it, the event of a port is lost and counted. The event of
- * an object stays due until the ring takes it; further events of the same type and object are
- * dropped meanwhile.
+ * no room, is gone, or the device may not access it, the event of a port is lost and counted. The
+ * event of an object stays due until the ring takes it; further events of the same type and object
+ * are dropped meanwhile. While the device is paused, events of objects only become due.
  */
 void pv_event_report_port(struct pvrdma *dev, uint32_t type);
 void pv_event_report(struct pv_object *object, uint32_t type);
