@@ -12,8 +12,8 @@
  * once more, and sleeps. If no other thread polls, the page has no further CQ doorbell then: after
  * PV_QUIET_NS the device arms all CQs of this quiet page. While other threads poll, the device
  * notifies of each CQ whose completions the driver has left unread for PV_QUIET_NS. A program that
- * polls without a pause gets no interrupt. A CQ of the guest's kernel causes none either, if the
- * device saw it polled and never armed.
+ * keeps finding its CQ empty gets no interrupt. A CQ of the guest's kernel causes none either, if
+ * the device saw it polled and never armed.
  */
 #ifndef URXE_PVRDMA_DOORBELL_PAGE_H
 #define URXE_PVRDMA_DOORBELL_PAGE_H

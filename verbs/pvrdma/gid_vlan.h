@@ -5,9 +5,9 @@
  * discovery packets (RFC 826, RFC 4861). So the device takes the VLAN of an address from the tag of
  * such packets that name the address as their sender.
  *
- * The last packet counts, because Linux also answers ARP for an address of another interface. While
- * a connection uses a GID, the GID keeps its VLAN: other stations, which ask in another VLAN or
- * without a tag, cannot cut the connection.
+ * A later packet replaces the VLAN of an earlier one, which may be that of another interface: Linux
+ * also answers ARP there for the address. While a connection uses a GID, the GID keeps its VLAN:
+ * other stations, which ask in another VLAN or without a tag, cannot cut the connection.
  */
 #ifndef URXE_PVRDMA_GID_VLAN_H
 #define URXE_PVRDMA_GID_VLAN_H
