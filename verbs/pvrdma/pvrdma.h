@@ -95,9 +95,9 @@ struct pvrdma_hca {
 	 * Prepares the HCA for datagrams or a connection of queue pairs of the PD `pd` along the
 	 * path, because the HCA may have to look for the peer's MAC first, which takes up to a
 	 * second. 0: the HCA can use the path. -EAGAIN: not yet; the request or the command waits,
-	 * and the owner calls pvrdma_hca_prepared when this may have changed. Other errors: the
-	 * request or the command fails. `connects`: it is for a connection. All commands of the
-	 * driver wait for the preparation of one connection.
+	 * and the owner calls pvrdma_hca_prepared when this may have changed. Other errors,
+	 * never -ENOMEM or -EINPROGRESS: the request or the command fails. `connects`: it is for a
+	 * connection. All commands of the driver wait for the preparation of one connection.
 	 */
 	int (*prepare)(void *ctx, uint32_t pd, const struct urxe_path *path, bool connects);
 	/* `attach` calls urxe_offload_set for the engine; `detach` calls urxe_offload_unset for
