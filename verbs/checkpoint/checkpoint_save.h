@@ -40,8 +40,9 @@ int save_check_addresses(void);
  */
 int save_prepare(struct process_save *save, const struct frozen_devices *rdmacm, uint64_t now);
 /*
- * Writes the stream to the descriptor; may be called again. -EBUSY: `room` is too small, or a
- * descriptor of a device has been opened or closed since save_prepare; errors of write(2).
+ * Writes the stream to the descriptor; may be called again. -EBUSY: `room` is too small, or since
+ * save_prepare a thread has opened or closed rdma_cm, or closed the last descriptor of a context;
+ * errors of write(2), or of open(2) for /proc/self/maps.
  */
 int save_write(const struct process_save *save, int fd);
 void save_free(struct process_save *save);

@@ -19,14 +19,14 @@ struct joining {
 struct urxe_state_restore join_callbacks(struct joining *joining);
 
 /*
- * Checks that the rebuilt objects agree with the engine's, and that the device has their addresses.
- * Then adds the rebuilt objects to the adapter. The caller has restored the engine's objects, lets
- * no thread run the engine yet, and holds adapter.lock. 0 or a negative errno value; after an error
- * the caller calls join_undo.
+ * Checks that the rebuilt objects agree with the engine's, and that the device has the addresses
+ * and P_Keys that they use. Then adds the rebuilt objects to the adapter. The caller has restored
+ * the engine's objects, lets no thread run the engine yet, and holds adapter.lock. 0 or a negative
+ * errno value; after an error the caller calls join_undo.
  */
 int join_add_objects(struct joining *joining);
-/* Removes from the adapter what join_add_objects has added, also after an error. With adapter.lock.
- */
+/* Removes from the adapter the contexts, regions, remote queue pairs (adapter/remote_qp.h) and QPNs
+ * outside the leases that join_add_objects has added, also after an error. With adapter.lock. */
 void join_undo(struct joining *joining);
 
 #endif

@@ -13,7 +13,7 @@
 struct image;
 struct rebuilt;
 
-/* What was placed so far. All 0 before placement_reserve. */
+/* What was placed so far. placement_reserve initialises it, also if it returns an error. */
 struct placement {
 	const struct image *image;
 	uint32_t n_reserved, n_mapped;

@@ -23,7 +23,7 @@ struct frozen_state {
 /* A device, whose lock is held. */
 struct frozen_device {
 	struct rdmacm_file *file;
-	bool frozen; /* urxed has stopped the device; a device without IDs is not stopped */
+	bool frozen; /* urxed has stopped the IDs, or may have done so before an error */
 	uint32_t n_ids, n_states;
 	struct frozen_state *states;
 };
@@ -39,9 +39,9 @@ struct frozen_devices {
  * their IDs, and gets urxed's records. Waits for answers of urxed until `deadline`
  * (clock_monotonic()). -EBUSY: another attempt may succeed: no urxed runs, another thread has the
  * lock of a device, urxed has not ended an earlier stop, or an ID was destroyed meanwhile.
- * -ETIMEDOUT: urxed does not answer. -EOPNOTSUPP: an ID belongs to the kernel's rdma_cm or to the
- * parent process, urxed is an earlier version, or a record is too long. -ENOMEM. The caller calls
- * rdmacm_thaw also after an error.
+ * -ETIMEDOUT: urxed does not answer. -EOPNOTSUPP: an ID belongs to the kernel's rdma_cm, the parent
+ * process opened a device with IDs, urxed is an earlier version, or a record is too long. -EIO: the
+ * urxed that knew the IDs has ended. -ENOMEM. The caller calls rdmacm_thaw also after an error.
  */
 int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline);
 /*

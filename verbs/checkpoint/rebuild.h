@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Makes contexts, channels and objects of an image. They are not part of the adapter yet, and have
- * no objects of the engine: checkpoint_restore.c joins them. adapter.lock must not be held, unless
- * said otherwise.
+ * no objects of the engine: join.c joins them. adapter.lock must not be held in rebuild_objects and
+ * rebuild_free.
  */
 #ifndef URXE_VERBS_CHECKPOINT_REBUILD_H
 #define URXE_VERBS_CHECKPOINT_REBUILD_H
@@ -42,7 +42,7 @@ struct rebuilt {
 	struct rebuilt_channel *channels;
 	struct rebuilt_context *contexts;
 	struct rebuilt_device *devices;
-	/* The regions and windows of all contexts, sorted by their keys. */
+	/* The regions and windows of all contexts; rebuild_objects sorts them by their keys. */
 	struct rebuilt_key *mrs, *mws;
 	uint64_t slots;           /* sum of the sizes of all handle tables; rebuild.c limits it */
 	uint32_t fork_generation; /* adapter_fork_generation in rebuild_contexts */

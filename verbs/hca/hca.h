@@ -150,7 +150,7 @@ void hca_allow_unlock(struct hca *hca);
  * Ends hca_allow_unlock(). With the lock, which it releases for a moment if the HCA was detached
  * since. True: CQs that were not polled during a resize may have more completions, for which no
  * further completion event comes; the owner calls hca_poll() soon. True also if the HCA has failed
- * (hca_is_dead()).
+ * (hca_is_dead()). False if the HCA was detached.
  */
 bool hca_forbid_unlock(struct hca *hca);
 
@@ -179,27 +179,28 @@ void hca_mr_end(struct hca_mr *mr, bool kept);
 
 /*
  * Allocates the HCA's protection domain for a PD of the engine, in three steps: hca_pd_begin() and
- * hca_pd_add() with the lock, hca_pd_run() without. The domain exists at least until hca_pd_end().
- * NULL: the PD has a domain already, or no memory; then the other steps are left out. A PD without
- * a domain gets one with its first region, queue pair or shared receive queue, in a call that holds
- * the lock.
+ * hca_pd_add() with the lock, hca_pd_run() without. If the HCA allocates the domain, it exists at
+ * least until hca_pd_end() or hca_detach(). NULL: the PD has a domain already, or no memory; then
+ * the other two steps are left out. A PD without a domain gets one with its first region, queue
+ * pair or shared receive queue.
  */
 struct hca_pd *hca_pd_begin(struct hca *hca, uint32_t pd);
 void hca_pd_run(struct hca_pd *pd);
 void hca_pd_add(struct hca_pd *pd);
-/* With the lock: the owner has deallocated the PD. The domain is deallocated now, or after the last
- * object in it. */
+/* With the lock: the owner has deallocated the PD. The domain, if there is one, is deallocated now
+ * or after the last object in it. */
 void hca_pd_end(struct hca *hca, uint32_t pd);
 
 /*
  * Creates the HCA's address handle for datagrams from queue pairs of the PD along the path; without
  * this call the first datagram creates it. Three steps: hca_ah_begin() and hca_ah_end() with the
- * lock, hca_ah_run() without. The new handle replaces an old one of the same path, because the
- * peer's MAC may have changed since. NULL: the path has a next hop, and the HCA has a handle of the
- * path; the HCA has no protection domain for the PD, or lacks the path's source GID; or no memory.
- * Then the other steps are left out. `anew`: makes a handle even if the HCA has one, to see whether
- * the HCA still finds the next hop. hca_ah_end() returns 0, or the HCA's error, after which an old
- * handle stays: for instance -EHOSTUNREACH, because the HCA finds no next hop.
+ * lock, hca_ah_run() without. For a path without a next hop the new handle replaces an old one,
+ * because the peer's MAC may have changed since; for a path with a next hop an old handle stays.
+ * NULL: the path has a next hop, and the HCA has a handle of the path; the HCA has no protection
+ * domain for the PD, or lacks the path's source GID; or no memory. Then the other steps are left
+ * out. `anew`: makes a handle even if the HCA has one, to see whether the HCA still finds the next
+ * hop. hca_ah_end() returns 0, or the HCA's error, after which an old handle stays: for instance
+ * -EHOSTUNREACH, because the HCA finds no next hop.
  */
 struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t pd, const struct urxe_path *path,
 				 bool anew);
@@ -214,7 +215,8 @@ bool hca_is_same_path(const struct urxe_path *a, const struct urxe_path *b);
  * With the lock: objects that the engine destroys from now on exist at the HCA until
  * hca_destroy_deferred(), which destroys them there without the lock. Queue pairs that hca_detach()
  * ends, or whose requests the HCA cannot flush, are destroyed at once, because the engine then
- * flushes these requests. An owner with the operation `written` (struct urxe_ops) must not
+ * flushes these requests. hca_detach() also deregisters regions at once if another thread is in a
+ * call outside the lock. An owner with the operation `written` (struct urxe_ops) must not
  * call this: the engine reports the HCA's writes to a region when it destroys the region, so the
  * HCA must have ended them by then.
  */
@@ -226,7 +228,7 @@ void hca_defer_destruction(struct hca *hca);
  */
 void hca_destroy_deferred(struct hca *hca);
 
-/* Passes completions of all CQs to the engine, a limited number of each. True: more may wait. */
+/* Passes completions of all CQs to the engine, at most 128 of each. True: more may wait. */
 bool hca_poll(struct hca *hca);
 /*
  * Passes completions of one CQ, which the program polls, to the engine. `hca_cq` comes from
@@ -252,8 +254,8 @@ uint64_t hca_completions(const struct hca *hca);
  * events, to handle. */
 int hca_comp_fd(const struct hca *hca);
 int hca_async_fd(const struct hca *hca);
-/* Handles the completion events and asynchronous events that wait. The engine gets the completions
- * that precede an event first, except those of a CQ that a thread resizes. Never blocks. */
+/* Handles up to 64 completion events and 64 asynchronous events that wait. Before each event it
+ * passes completions to the engine, except those of a CQ that a thread resizes. Never blocks. */
 void hca_handle_events(struct hca *hca);
 /* As hca_handle_events(), and passes the completions of all CQs. False: some may be left, because a
  * thread resizes a CQ, or peers send without end. */

@@ -33,7 +33,8 @@ struct hca {
 	enum urxe_mtu mtu; /* of the port, as last read */
 	uint8_t port;
 	bool hardware;               /* hca_is_hardware() */
-	bool engine_keeps_new;       /* new objects are the engine's alone: hca_set_port_down() */
+	bool engine_keeps_new;       /* the HCA gets no new SRQs, and no new queue pairs without an
+					SRQ of the HCA (hca_set_port_down) */
 	bool dead;                   /* hca_is_dead() */
 	bool abandoned;              /* hca_abandon() was called, in a forked child */
 	struct hca_cq_list busy_cqs; /* CQs that may have completions */
@@ -56,8 +57,8 @@ struct hca {
 	 * docs/locking.md. The lock (hca.h) protects all other members but `holds`. */
 	pthread_mutex_t resizing;
 	struct hca_destruction_list deferred; /* objects that hca_destroy_deferred() destroys */
-	/* One for the owner until hca_close(), and one for each call outside the lock. Atomic. The
-	 * end of the last one closes the device. */
+	/* One for the owner until hca_close(), and one for each call that uses the HCA without the
+	 * lock or may release the lock. Atomic. The end of the last one closes the device. */
 	uint32_t holds;
 };
 

@@ -7,10 +7,10 @@
 
 struct hca;
 
-/* Handles up to 64 completion events that wait: passes them and the completions to the engine.
- * Never blocks. */
+/* Handles up to 64 completion events that wait: calls hca_poll() before each, and passes the event
+ * to the engine. Never blocks. */
 void hca_handle_comp_events(struct hca *hca);
-/* Handles up to 64 asynchronous events that wait; each after the completions that precede it. Never
+/* Handles up to 64 asynchronous events that wait: calls hca_pass_completions() before each. Never
  * blocks. */
 void hca_handle_async_events(struct hca *hca);
 /* Passes the completions of all CQs to the engine. False: some may be left, because a thread

@@ -15,7 +15,7 @@ struct hca_gid {
 	struct urxe_gid gid;
 	bool valid;
 	bool v1;          /* RoCEv1; else RoCEv2 */
-	int16_t index;    /* in the HCA's table; -1: it has no such entry */
+	int16_t index;    /* in the HCA's table; -1: no such entry was found */
 	uint32_t ifindex; /* 0: of any interface */
 };
 
@@ -24,8 +24,8 @@ struct hca_gids {
 	bool unread;                           /* the HCA's table could not be read last time */
 };
 
-/* The index in the HCA's GID table of entry `index` of the engine's; -1: the HCA has no such
- * entry. */
+/* The index in the HCA's GID table of entry `index` of the engine's; -1: that entry is empty, or
+ * the last hca_read_gids() has not found it. */
 int hca_gid_index(const struct hca *hca, uint32_t index);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The functions of libibverbs that the files of hca/ call. liburxe.so does not link libibverbs, but
- * finds these functions in the libibverbs that the program has loaded. Inline functions of
+ * finds these functions in the libibverbs that the process has loaded. Inline functions of
  * libibverbs, as ibv_post_send(), are not in this table: they call the provider by the context.
  */
 #ifndef URXE_VERBS_HCA_HCA_VERBS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Address handles of the HCA, and address vectors of connections. The engine's requests carry their
- * path. The first request along a path makes an address handle, which later requests use again.
+ * path. A request makes an address handle if there is none for its path (hca_ah_begin() may have
+ * made one before), and later requests use that handle again.
  */
 #ifndef URXE_VERBS_HCA_OBJECTS_HCA_AH_H
 #define URXE_VERBS_HCA_OBJECTS_HCA_AH_H

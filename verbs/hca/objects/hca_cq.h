@@ -25,8 +25,9 @@ struct hca_cq {
 	uint32_t needed;   /* sum of the sizes of all queues whose requests complete here */
 	uint32_t resizes;  /* number of threads that resize the CQ; if not 0, no thread polls it */
 	bool has_event;    /* a completion event came while a thread resized the CQ */
-	/* Requests that the HCA has and that complete here, and 1 for each queue pair with a shared
-	 * receive queue. The CQ is polled while this is not 0. */
+	/* Requests that the HCA has and that complete here, except those of shared receive queues;
+	 * and 1 for each queue pair that receives from a shared receive queue and completes here.
+	 * The CQ is polled while this is not 0. */
 	uint32_t outstanding;
 	/* The HCA has dropped completions. No new queue pair of the HCA may use the CQ; the engine
 	 * executes those that are created with it. */
@@ -65,14 +66,14 @@ int hca_cq_grow(struct hca_cq *cq);
 /* Waits until no other thread resizes the CQ, if the owner permits waits (hca_allow_unlock). 0;
  * -EIO: this is a child that a signal handler has forked during the wait. */
 int hca_cq_await_resize(const struct hca_cq *cq);
-/* Passes to the engine the completions and events that came for CQs during a resize. True: more
- * completions may wait. */
+/* Polls the CQs, and passes their events, if a thread has left out a poll or an event because of a
+ * resize (hca.skipped). True: more completions may wait. */
 bool hca_cqs_catch_up(struct hca *hca);
 /* The HCA has got n more requests that complete in the CQ: hca_poll() polls the CQ until they have
  * completed. */
 void hca_cq_expect(struct hca_cq *cq, uint32_t n);
-/* The HCA has reported a completion event of the CQ, and hca_poll() has passed the completions:
- * passes the event to the engine, at once or after a resize. */
+/* The HCA has reported a completion event of the CQ, and hca_poll() was called: passes the event to
+ * the engine, at once or after a resize. No effect if the engine has destroyed its CQ. */
 void hca_cq_event(struct hca_cq *cq);
 
 #endif

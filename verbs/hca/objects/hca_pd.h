@@ -17,10 +17,10 @@ struct hca_pd {
 	struct hca *hca;
 	struct ibv_pd *pd;
 	uint32_t number; /* the engine's number of the PD */
-	/* Objects in it, and one while `owned`. Address handles count only while a thread creates
-	 * or destroys them without the lock. */
+	/* Objects in it, and one while `owned`. An address handle counts only from hca_ah_begin()
+	 * to hca_ah_end(), and while it is being destroyed. */
 	uint32_t holds;
-	bool owned; /* hca_pd_add() has added it, and hca_pd_end() has not come yet */
+	bool owned; /* hca_pd_add() has added it; until hca_pd_end() or hca_detach() */
 	struct hca_destruction destruction;
 	LIST_ENTRY(hca_pd) link;
 };

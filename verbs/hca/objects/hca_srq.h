@@ -49,7 +49,7 @@ void hca_srq_put(struct hca_srq *srq);
  * for all requests of the SRQ; one queue pair holds it. hca_srq_reserve(): for a queue pair that
  * was added to the list; makes the reservation unless another one holds it; may wait (wait.h); 0 or
  * a negative errno value. hca_srq_pass_room(): after a queue pair has left the list; gives its
- * reservation to another one.
+ * reservation, if it holds one, to another queue pair with the same SRQ and CQ, if there is one.
  */
 int hca_srq_reserve(struct hca_qp *qp);
 void hca_srq_pass_room(struct hca_qp *qp);

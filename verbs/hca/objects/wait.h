@@ -2,7 +2,7 @@
 /*
  * Brackets a command of the HCA, which may take milliseconds. If the owner permits it
  * (hca_allow_unlock), hca_begin_wait() releases the lock, and hca_end_wait() takes it again.
- * Meanwhile other threads post and poll.
+ * Meanwhile other threads can post and poll.
  */
 #ifndef URXE_VERBS_HCA_OBJECTS_WAIT_H
 #define URXE_VERBS_HCA_OBJECTS_WAIT_H

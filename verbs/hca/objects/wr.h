@@ -14,8 +14,9 @@
 /* The largest number of requests in the list that one call of libibverbs gets. */
 #define HCA_WR_BATCH 16
 
-/* Sets all members of *to but wr_id, next and, for a datagram, its address handle. If the data is
- * inline, *to refers to *sge, which then describes the data and must live as long as *to. */
+/* Sets the members of *to that the operation uses, but not wr_id, next and, for a datagram, its
+ * address handle. If the data is inline, *to refers to *sge, which then describes the data and must
+ * live as long as *to. */
 void hca_wr_send(struct ibv_send_wr *to, struct ibv_sge *sge, const struct urxe_send_wr *from);
 
 /*
@@ -34,7 +35,8 @@ void hca_wr_unused(const struct ibv_recv_wr *list, uint32_t n, struct work_slots
 uint32_t hca_wr_taken(int rc, ptrdiff_t bad, uint32_t n);
 /*
  * `rc`: the value that the provider's function has returned: 0, an errno value, or -1 with errno
- * set. Returns 0; -ENOMEM: the provider's queue is full; -EINVAL: the provider refuses the request.
+ * set. Returns 0; -ENOMEM, for ENOMEM and EAGAIN: the provider's queue is full; -EINVAL, for any
+ * other error: the provider refuses the request.
  */
 int hca_wr_error(int rc);
 
