@@ -58,10 +58,11 @@ static int check_extent(const struct mr *mr, const struct urxe_extent *extent, u
 }
 
 /*
- * urxe_state_restore.memory: checks that the region's memory is mapped at its addresses before the
- * checkpoint. The program may have protected it, or truncated its file: accesses then fail, as
- * before the checkpoint. 0; -EFAULT: memory is missing; -EBADMSG: the image has no such region, or
- * an extent lies outside the region.
+ * urxe_state_restore.memory: checks that the region's memory is mapped where it was before the
+ * checkpoint, except of an on-demand region and of one that was not whole (mr_record.whole). The
+ * program may have protected the memory, or truncated its file: accesses then fail, as before the
+ * checkpoint. 0; -EFAULT: memory is missing; -EBADMSG: the image has no such region, or an extent
+ * lies outside the region.
  */
 static int find_memory(void *arg, struct urxe_state_region *region)
 {

@@ -4,7 +4,8 @@
  * rdma_cm devices from quiesce_begin to quiesce_end: a process whose locks are held is at a
  * consistent point, and every other thread that would change something waits for them. The thread
  * takes all locks by attempts, so their order cannot lead to a deadlock. If the process has no
- * daemon, or a lock is not free soon, the thread frees all locks before the next attempt.
+ * daemon, or the lock of an rdma_cm device is not free within 1 ms, the thread frees all locks
+ * before the next attempt.
  */
 #include "checkpoint/quiesce.h"
 
@@ -224,7 +225,8 @@ static int give_up_unlocked(void)
 /*
  * Whether another attempt may succeed while this thread keeps adapter_open_lock and the locks of
  * the rdma_cm devices. If the daemon has ended, it may not: the engine thread needs
- * adapter_open_lock to find another one.
+ * adapter_open_lock to find another one. Nor if a thread has opened or closed an rdma_cm device:
+ * `rdmacm` lacks the device, or has one too many.
  */
 static bool may_keep_locks(void)
 {

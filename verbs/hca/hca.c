@@ -77,7 +77,8 @@ static struct ibv_device *find_device(const struct hca_verbs *verbs, struct ibv_
 	return NULL;
 }
 
-/* NULL: sets *err to an errno value; ENODEV: the list lacks the device. */
+/* NULL: sets *err to an errno value; ENODEV: libibverbs gives no list, or the list lacks the
+ * device. */
 static struct ibv_context *list_and_open(const struct hca_verbs *verbs, const char *name, int *err)
 {
 	struct ibv_device **list = verbs->get_device_list(NULL), *device;

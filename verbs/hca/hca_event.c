@@ -12,8 +12,8 @@
  * delay the event for ever. */
 #define POLLS_MAX 512
 
-/* Passes completion events to the engine, and before each event the completions: the program that
- * the event wakes must find them. */
+/* Passes completion events to the engine, and before each event completions: the program that the
+ * event wakes must find some. */
 void hca_handle_comp_events(struct hca *hca)
 {
 	struct ibv_cq *ibv;
@@ -108,8 +108,8 @@ bool hca_pass_completions(struct hca *hca)
 /*
  * Passes asynchronous events to the engine, and completions before each event: the program may
  * destroy the queue pair once it has the event and finds its CQs empty. Acknowledges the event
- * first of all: during the completions the engine, or another thread, may destroy the queue pair,
- * and the destruction waits for the acknowledgement.
+ * before it passes completions: meanwhile the engine, or another thread, may destroy the queue
+ * pair, and the destruction waits for the acknowledgement.
  */
 void hca_handle_async_events(struct hca *hca)
 {

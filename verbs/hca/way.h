@@ -19,11 +19,12 @@ bool hca_way_read(const char *text, enum hca_way *way);
 enum way_reason {
 	WAY_NO_HCA,         /* engine: urxe0 has no HCA, or the HCA does not have the queue pair */
 	WAY_OF_DEVICE,      /* HCA, if it has the queue pair, which is UD or has an SRQ */
-	WAY_OTHER_HOST,     /* HCA: the peer is on another host, or not known to the daemon */
+	WAY_OTHER_HOST,     /* HCA: the daemon or device process does not know the peer as one of
+			       this host that the engine can reach */
 	WAY_SAME_HOST,      /* engine: the peer is on this host, and of this user */
 	WAY_FORCED,         /* HCA: the user has chosen it */
 	WAY_ADDRESS,        /* engine: the HCA lacks the source GID, or its MTU is too small */
-	WAY_NUMBER_UNKNOWN, /* HCA: the daemon does not know the QPN, which the HCA has chosen */
+	WAY_NUMBER_UNKNOWN, /* HCA: the daemon does not know the QPN that the HCA has chosen */
 	WAY_KERNEL,         /* engine: the kernel of a virtual machine uses the queue pair */
 	WAY_REGION          /* engine: the PD of the queue pair has a region that the HCA lacks */
 };

@@ -270,8 +270,8 @@ void hca_ah_run(struct hca_ah_call *call)
 		call->rc = hca_verbs_null_error();
 }
 
-/* Whether the new handle is to be used: not if the HCA was detached, or if a datagram or another
- * thread has made a lasting handle of the path meanwhile. */
+/* Whether the new handle is to be used: not if the HCA has refused it or was detached, or has a
+ * lasting handle of the path. */
 static bool keeps_ah(struct hca *hca, const struct hca_ah *ah)
 {
 	return ah->ah && hca->dev && !has_lasting_ah(hca, ah->pd, &ah->path);

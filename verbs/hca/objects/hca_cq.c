@@ -79,7 +79,8 @@ void hca_cq_put(struct hca_cq *cq)
 }
 
 /* The engine has destroyed its CQ: destroys the HCA's CQ, now or, if it still has users, after the
- * last of them (hca_cq_put). Users are queue pairs that another thread destroys, and resizes. */
+ * last of them (hca_cq_put). Users are then queue pairs whose creation or destruction has not
+ * ended, and resizes. */
 void hca_cq_destroy(void *hca_cq)
 {
 	struct hca_cq *cq = hca_cq;

@@ -94,7 +94,7 @@ static int make_ibv_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 }
 
 /* Makes the queue pair at the HCA. 0, or a negative errno value: then the HCA has no such queue
- * pair. -EOPNOTSUPP: one of its CQs has overrun meanwhile, or make_ibv_qp() has failed so. */
+ * pair. -EOPNOTSUPP: one of its CQs has overrun, or the HCA has given it a reserved QPN. */
 static int make_usable_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
 	struct hca_wait wait = hca_begin_wait(qp->hca);

@@ -9,9 +9,9 @@
 #include "hca_qp.h"
 #include "wr.h"
 
-/* If the HCA has refused inline data for that queue pair (qp->inline_data is set), copies the
- * inline data of *wr to registered memory, and makes *wr refer to the copy. `number`: the
- * request's, as in qp->posted. */
+/* If the HCA has refused inline data for the queue pair (qp->inline_data is set), copies the inline
+ * data of *wr to registered memory, and makes *wr refer to the copy. `number`: the request's, as in
+ * qp->posted. */
 static void copy_inline(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_sge *sge,
 			uint32_t number)
 {
