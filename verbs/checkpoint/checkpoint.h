@@ -41,11 +41,11 @@ extern "C" {
  * send without a pause. If the daemon ends meanwhile, the function waits for the next one, within
  * timeout_ms. -EOPNOTSUPP: an HCA executes queue pairs with which the engine cannot go on, the
  * daemon knows no next hop of an address handle, a descriptor is of a device that the parent
- * process opened, an rdma_cm ID belongs to the kernel, or the daemon cannot save the ID. -ENODEV:
- * the process has no open device. -EIO: the device has failed, as when no next daemon came, or the
- * next daemon does not know the rdma_cm IDs. -ENOMEM. After these errors the device runs as before,
- * but queue pairs that an HCA has executed may be the engine's from now on. -EALREADY: the device
- * is stopped already, and stays so.
+ * process opened, an rdma_cm ID belongs to the kernel, or the daemon cannot save the ID or is an
+ * earlier version. -ENODEV: the process has no open device. -EIO: the device has failed, as when no
+ * next daemon came, or the next daemon does not know the rdma_cm IDs. -ENOMEM. After these errors
+ * the device runs as before, but queue pairs that an HCA has executed may be the engine's from now
+ * on. -EALREADY: the device is stopped already, and stays so.
  */
 int urxe_checkpoint_quiesce(uint32_t timeout_ms);
 

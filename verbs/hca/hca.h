@@ -28,7 +28,8 @@ struct hca_owner {
 	 * the engine's queue pair. */
 	bool (*takes)(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr);
 	/* Take and release the lock; for hca_destroy_deferred(), and from hca_allow_unlock() to
-	 * hca_forbid_unlock(). NULL: the owner has no lock. */
+	 * hca_forbid_unlock(). NULL: the owner has no lock, and does not call
+	 * hca_defer_destruction(). */
 	void (*lock)(void *ctx);
 	void (*unlock)(void *ctx);
 	/* hca_open() calls place_fd for each of the HCA's descriptors, and uses the result: `fd`,
@@ -57,9 +58,8 @@ struct hca_limits {
 /*
  * Opens the RDMA device of that name; hca_attach() follows. The lock must not be held. `port`: the
  * device's port to use, from 1 on. `owner` lives as long as the HCA. -ENODEV: no such device;
- * -ENOSYS: `verbs` is NULL, because the program's libibverbs lacks a function; -EMFILE, -ENFILE,
- * -ENOMEM: descriptors or memory are lacking; or the negative errno value of a function of
- * libibverbs.
+ * -ENOSYS: `verbs` is NULL (hca_verbs_find); -EMFILE, -ENFILE, -ENOMEM: descriptors or memory are
+ * lacking; or the negative errno value of a function of libibverbs.
  */
 int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	     const struct hca_owner *owner, struct hca **hca);

@@ -40,8 +40,8 @@ uint32_t hca_wr_taken(int rc, ptrdiff_t bad, uint32_t n);
  */
 int hca_wr_error(int rc);
 
-/* Sets the members of *to but wr_id and qpn; of a completion with an error only `status`, because
- * the others are invalid. */
+/* Sets the members of *to that *from has too, but not wr_id and qpn; of a completion with an error
+ * only `status`, because the others are invalid. */
 void hca_wr_completion(struct urxe_wc *to, const struct ibv_wc *from);
 
 #endif
