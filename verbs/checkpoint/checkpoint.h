@@ -78,18 +78,18 @@ int urxe_checkpoint_resume(void);
  * Other users must not be able to write the stream, because it names addresses of the process.
  * After an error nothing has changed. -EBUSY: the process has an open device. -EBADMSG: the stream
  * is truncated or damaged, its values contradict each other, or the saved process had pages of
- * another size. -EPROTONOSUPPORT: a later version
- * of urxe has written it. -EEXIST: another process of this host has the QPNs, or an rdma_cm ID or
- * its connection; or a descriptor or an address of the saved process is in use. -EACCES: a process
- * of another user had the QPNs, or this process may not have the port below 1024 of an rdma_cm ID.
- * -EADDRNOTAVAIL, -EADDRINUSE: the device has another MAC address than the saved one, lacks a
- * P_Key or address that a queue pair, address handle or rdma_cm ID uses, or another process has the
- * port of an rdma_cm ID. -EPERM: the process has rdma_cm IDs, and its user is neither root nor that
- * of urxed. -EOPNOTSUPP: the running urxed is an earlier version, which takes no rdma_cm IDs.
- * -EFAULT: registered memory or an object of librxe is missing, or a library has another address
- * than before. -ETIMEDOUT: urxed has not answered a question for 5 s. -EFBIG, -ENOSPC: a limit of
- * the process, of urxe or of urxed is exceeded. -EIO: the process was forked meanwhile, and this is
- * the child. -ENOMEM; errors of read(2) and of the attachment to urxed.
+ * another size. -EPROTONOSUPPORT: a later version of urxe has written it. -EEXIST: another process
+ * of this host has the QPNs, or an rdma_cm ID or its connection; or a descriptor or an address of
+ * the saved process is in use. -EACCES: a process of another user had the QPNs, or this process may
+ * not have the port below 1024 of an rdma_cm ID. -EADDRNOTAVAIL, -EADDRINUSE: the device has
+ * another MAC address than the saved one, lacks a P_Key or address that a queue pair, address
+ * handle or rdma_cm ID uses, or another process has the port of an rdma_cm ID. -EPERM: the process
+ * has rdma_cm IDs, and its user is neither root nor that of urxed. -EOPNOTSUPP: the running urxed
+ * is an earlier version, which takes no rdma_cm IDs. -EFAULT: registered memory or an object of
+ * librxe is missing, or a library has another address than before. -ETIMEDOUT: urxed has not
+ * answered a question for 5 s. -EFBIG, -ENOSPC: a limit of the process, of urxe or of urxed is
+ * exceeded. -EIO: the process was forked meanwhile, and this is the child. -ENOMEM; errors of
+ * read(2) and of the attachment to urxed.
  */
 int urxe_checkpoint_restore(int fd);
 

@@ -14,8 +14,8 @@ struct hca_pkeys {
 	int16_t index[URXE_MAX_PKEYS];    /* in the HCA's table; -1: it has no such P_Key */
 };
 
-/* The index in the HCA's P_Key table of entry `index` of the engine's; -1: the HCA lacks the
- * P_Key. */
+/* The index in the HCA's P_Key table of entry `index` of the engine's; -1: that entry is empty, or
+ * the HCA lacks its P_Key. */
 int hca_pkey_index(const struct hca *hca, uint32_t index);
 
 #endif
