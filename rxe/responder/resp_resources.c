@@ -113,9 +113,10 @@ bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 
 	if (!res->pending || end_of_part(qp, &part) == res->end_psn) {
 		/*
-		 * The part ends where the response in progress ends: the response starts again at
-		 * psn. If it is the original response, it stays so (`repeated` is false): the peer
-		 * does not have its last packet yet, so fail_read() answers a fault with a NAK.
+		 * If no response is in progress, this one is a repetition. Or the part ends where
+		 * the response in progress ends: that response starts again at psn. If it is the
+		 * original response, it stays so (`repeated` is false): the peer does not have its
+		 * last packet yet, so fail_read() answers a fault with a NAK.
 		 */
 		res->repeated |= !res->pending;
 		resource_answer_read(qp, res, psn, length);

@@ -102,8 +102,8 @@ static int cut_hole(struct flow_track *t, uint32_t i, uint32_t from, uint32_t n)
 	return after ? add_hole(t, i + 1, urxe_psn_add(from, n), after) : 0;
 }
 
-/* Counts packets before the expected PSN as late if they fill a hole, else as a duplicate. 0 or
- * -ENOMEM. */
+/* Counts a packet that takes `count` PSNs from `psn` on, before the expected PSN: as late if `psn`
+ * is in a hole, else as a duplicate. 0 or -ENOMEM. */
 static int count_late_or_duplicate(struct flow_track *t, uint32_t psn, uint32_t count)
 {
 	const uint32_t age = (t->next_psn - psn) & URXE_PSN_MASK;

@@ -77,8 +77,8 @@ struct work_queue {
 	struct queue ring;
 	uint32_t cursor;   /* index, not masked, of the next entry to post to the engine */
 	uint32_t base;     /* index of an entry = base + the engine's number of the request */
-	uint32_t released; /* index, not masked, of the first slot that the application may not use
-			    */
+	uint32_t released; /* consumer index, not masked: the application may use the slots of all
+			      entries before it */
 };
 
 /* The number of entries that the application has added and the engine does not have yet. */

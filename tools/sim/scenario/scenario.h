@@ -104,9 +104,9 @@ struct scenario {
 	uint64_t changes;    /* changes of attributes and registrations, at most (host/change.h) */
 	uint64_t members;    /* number of members of multicast groups (host/member.h) */
 	double fast_regions; /* share of windows that are fast registrations, 0 to 1 */
-	uint64_t movers;     /* enum movers */
-	uint64_t hearers;    /* enum hearers */
-	uint64_t pause;      /* ns that a host is frozen; BY_SEED = random */
+	uint64_t movers;     /* enum movers: which hosts migrate */
+	uint64_t hearers;    /* enum hearers: whose engines are told that a host has moved */
+	uint64_t pause;      /* ns that a host is frozen when it migrates; BY_SEED = random */
 	/* The network. It impairs a frame only on its way from its host to the switch. */
 	double loss;           /* share of frames that are lost, 0 to 1 */
 	uint64_t burst;        /* mean length of a burst of lost frames; 1 = independent losses */

@@ -200,7 +200,8 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr);
  * wildcard if src is NULL, with the errors of cma_bind. If it returns 0, it has reported an event
  * ADDR_RESOLVED or ADDR_ERROR, or one follows, after timeout_ms milliseconds at the latest
  * (-ETIMEDOUT).
- * -ENETUNREACH: no route to dst, or one of the two addresses is IPv4 and the other IPv6.
+ * -ENETUNREACH: no route to dst, or both have family AF_INET6, and only one is an IPv4-mapped
+ * address.
  * -EINVAL: the ID's address is loopback, and dst another host's (a multicast group is allowed); the
  * host no longer has the ID's address; the ID has another address family than dst, or is in another
  * state.

@@ -206,7 +206,8 @@ void vnic_device_set_polling(struct vnic_device *dev, bool polling);
  * writes to them all the time. Receive buffers are marked when they are written. */
 void vnic_device_mark_rings(const struct vnic_device *dev);
 
-/* --- Live migration of a virtual machine. Counters stay those of the process. */
+/* --- Live migration of a virtual machine. The queues' statistics (UPT1) migrate; the counters of
+ * vnic_device_counters stay those of the process. */
 
 /*
  * The caller has stopped the guest's processors, and calls vnic_device_save or vnic_device_resume
