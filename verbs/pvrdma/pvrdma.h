@@ -211,8 +211,10 @@ bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
  * Call pvrdma_memory_added after vnic_guest_memory_map, and pvrdma_memory_removed before
  * vnic_guest_memory_unmap; size UINT64_MAX: all memory from `addr` on. The device never touches
  * removed memory again: queues with a ring in it fail, and requests of peers to it end in remote
- * access errors. A paused device writes nothing to the rest of the memory: its queue pairs fail at
- * pvrdma_resume. A peer's copy may go on until copy_ops->settled (struct pvrdma_owner).
+ * access errors. While the device is paused or the driver permits no access to memory, it writes
+ * nothing to the rest of the memory either: its queue pairs fail when the pause has ended
+ * and the driver permits access again. A peer's copy may go on until copy_ops->settled (struct
+ * pvrdma_owner).
  */
 void pvrdma_memory_added(struct pvrdma *dev);
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
@@ -227,8 +229,8 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
  * the right returns, until a queue pair is modified or a region registered again. Queue pairs that
  * the HCA executes fail. When the right returns, the driver gets the event of pvrdma_set_link if it
  * knows another state of the link. All CQs are armed then, unless the device is paused, because a
- * doorbell may have armed one meanwhile; call pvrdma_flush. If a queue pair loses its rings
- * meanwhile, the completions of its requests are lost, and its CQs fail as after an overflow.
+ * doorbell may have armed one meanwhile; call pvrdma_flush. A queue pair that loses its rings
+ * meanwhile fails when the right returns.
  */
 void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 

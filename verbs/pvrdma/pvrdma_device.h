@@ -124,7 +124,8 @@ struct pv_qp {
 	uint32_t events;             /* asynchronous events of the QP so far */
 	uint8_t type;                /* enum pv_qp_type */
 	struct pv_qp_list *waits_in; /* waiting_qps or unprepared_qps of the device; NULL: none */
-	/* The QP has lost the memory of its rings in a paused device: it fails at pv_qp_resume. */
+	/* The QP has lost the memory of its rings while the device was paused, or was permitted no
+	 * access to memory: it fails at pv_qp_fail_due. */
 	bool failure_due;
 	TAILQ_ENTRY(pv_qp) waiting_link;
 	TAILQ_ENTRY(pv_qp) poll_link;

@@ -10,6 +10,7 @@
 #include "pvrdma_hca.h"
 #include "pvrdma_port.h"
 #include "queues/pvrdma_cq.h"
+#include "queues/pvrdma_qp.h"
 #include "shared_region.h"
 
 void pv_raise(struct pvrdma *dev, enum pv_vector vector)
@@ -58,6 +59,7 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 	if (on) {
 		dev->polls_all = true;
 		set_mask(dev, dev->imr);
+		pv_qp_fail_due(dev);
 		pv_hca_attach(dev);
 		pv_port_report_link(dev);
 		/* Not after a restoration: the guest's memory may still be missing, and the

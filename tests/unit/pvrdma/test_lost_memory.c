@@ -245,24 +245,70 @@ static void open_queue_with_a_request(struct pair *p, struct qp *qp)
 	net_run(&p->net);
 }
 
-/* The hypervisor removes memory while the driver forbids accesses: nothing is written to the rest.
- */
+static void expect_nothing_written(struct pair *p)
+{
+	struct guest *g = &p->guest[0];
+	struct pvrdma_cqe cqe;
+	struct pv_eqe eqe;
+
+	net_run(&p->net);
+	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_MEMORY_LOST], 1);
+	assert_false(guest_event(g, &eqe));
+	assert_false(cq_poll(g, &p->cq[0], &cqe));
+}
+
+/* The queue pair fails once, and its receive request completes; no CQ fails. */
+static void expect_failure_of_the_queue(struct pair *p, const struct qp *qp)
+{
+	struct guest *g = &p->guest[0];
+	struct pvrdma_cqe cqe;
+	struct pv_eqe eqe;
+
+	net_run(&p->net);
+	expect_fatal_event(p, qp);
+	assert_false(guest_event(g, &eqe));
+	assert_true(cq_poll(g, &p->cq[0], &cqe));
+	assert_int_equal(cqe.wr_id, 7);
+	assert_int_equal(cqe.status, PVRDMA_WC_WR_FLUSH_ERR);
+	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_CQ_OVERFLOWS], 0);
+	assert_int_equal(qp_query(g, &p->qp[0], NULL), URXE_QPS_RTS);
+}
+
+/* The hypervisor removes memory while the driver forbids accesses: nothing is written to the rest,
+ * and the queue pair fails when the driver permits them again. */
 static void test_memory_removed_without_bus_mastering_causes_no_writes(void **state)
 {
 	struct pair *p = *state;
 	struct guest *g = &p->guest[0];
-	struct pvrdma_cqe cqe;
-	struct pv_eqe eqe;
 	struct qp qp;
 
 	open_queue_with_a_request(p, &qp);
 	pvrdma_set_bus_master(g->dev, false);
 	guest_unplug(g, GUEST_EXTRA, GUEST_EXTRA_SIZE);
-	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_MEMORY_LOST], 1);
-	assert_false(guest_event(g, &eqe));
-	assert_false(cq_poll(g, &p->cq[0], &cqe));
+	expect_nothing_written(p);
 	pvrdma_set_bus_master(g->dev, true);
-	assert_int_equal(qp_query(g, &qp, NULL), URXE_QPS_ERR);
+	expect_failure_of_the_queue(p, &qp);
+	guest_pages_free(&qp.pages);
+}
+
+/* Both the pause and the want of bus mastering forbid writes, whichever ends first. */
+static void test_lost_rings_fail_after_pause_and_want_of_bus_mastering(void **state)
+{
+	struct pair *p = *state;
+	struct guest *g = &p->guest[0];
+	struct qp qp;
+
+	open_queue_with_a_request(p, &qp);
+	pvrdma_set_bus_master(g->dev, false);
+	pvrdma_pause(g->dev, g->now);
+	guest_unplug(g, GUEST_EXTRA, GUEST_EXTRA_SIZE);
+	pvrdma_resume(g->dev, g->now);
+	expect_nothing_written(p);
+	pvrdma_pause(g->dev, g->now);
+	pvrdma_set_bus_master(g->dev, true);
+	expect_nothing_written(p);
+	pvrdma_resume(g->dev, g->now);
+	expect_failure_of_the_queue(p, &qp);
 	guest_pages_free(&qp.pages);
 }
 
@@ -314,6 +360,7 @@ int main(void)
 		PAIR_TEST(test_lost_request_slot_executes_no_zero_request),
 		PAIR_TEST(test_lost_ring_indices_repeat_no_requests),
 		PAIR_TEST(test_memory_removed_without_bus_mastering_causes_no_writes),
+		PAIR_TEST(test_lost_rings_fail_after_pause_and_want_of_bus_mastering),
 		PAIR_TEST(test_memory_removed_while_paused_causes_no_writes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

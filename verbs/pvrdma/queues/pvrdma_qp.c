@@ -320,13 +320,19 @@ void pv_qp_fail(struct pv_qp *qp)
 	urxe_qp_modify(qp->qp, qp->object.dev->now, &error, URXE_QP_STATE);
 }
 
+/* Whether the device must not write completions to the guest's memory now. */
+static bool may_not_complete(const struct pvrdma *dev)
+{
+	return dev->paused || dev->no_master;
+}
+
 void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed)
 {
 	if (!pv_removed_takes(removed, qp->object.dev, &qp->send, &qp->pages))
 		return;
 	stop_waiting(qp);
 	qp->recv.ring.indices = NULL;
-	if (qp->object.dev->paused)
+	if (may_not_complete(qp->object.dev))
 		qp->failure_due = true;
 	else
 		pv_qp_fail(qp);
@@ -346,9 +352,16 @@ void pv_qp_restored(struct pv_qp *qp)
 	qp->failure_due = !qp->send.indices && pv_qp_may_fail(qp);
 }
 
-void pv_qp_resume(struct pv_qp *qp)
+void pv_qp_fail_due(struct pvrdma *dev)
 {
-	if (qp->failure_due)
-		pv_qp_fail(qp);
-	qp->failure_due = false;
+	struct pv_qp *qp;
+	uint32_t at = 0;
+
+	if (may_not_complete(dev))
+		return;
+	while ((qp = pv_object_next(dev, PV_QP, &at))) {
+		if (qp->failure_due)
+			pv_qp_fail(qp);
+		qp->failure_due = false;
+	}
 }

@@ -27,13 +27,16 @@ void pv_qp_close(struct pv_qp *qp);
  */
 int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
 /* If the QP's rings use these bytes of guest memory, the QP fails, and never accesses the rings
- * again. Its requests complete then, so in a paused device it fails only at pv_qp_resume. */
+ * again. Its requests complete then, so it fails only at pv_qp_fail_due while the device is paused
+ * or the driver permits no access to memory. */
 void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed);
 /* Call it for each QP of a restored device. If the saved device lost the memory of the QP's rings
- * while it was paused, the QP has no rings, and fails at pv_qp_resume. */
+ * and did not fail it yet, the QP has no rings, and fails at pv_qp_fail_due. */
 void pv_qp_restored(struct pv_qp *qp);
-/* The device goes on: a QP that has lost its rings during the pause fails. */
-void pv_qp_resume(struct pv_qp *qp);
+/* Fails the QPs that have lost their rings and did not fail yet, unless the device is still paused
+ * or the driver permits no access to memory. Call it at the end of a pause, and when
+ * the driver permits access again. */
+void pv_qp_fail_due(struct pvrdma *dev);
 /* False: the QP is in the error state or in RESET. */
 bool pv_qp_may_fail(const struct pv_qp *qp);
 /* Moves the QP to the error state, and reports URXE_ASYNC_QP_FATAL. */

@@ -28,15 +28,6 @@ void pvrdma_pause(struct pvrdma *dev, uint64_t now)
 	urxe_copy_rights_withdraw(dev->engine);
 }
 
-static void call_for_qps(struct pvrdma *dev, void (*function)(struct pv_qp *qp))
-{
-	struct pv_qp *qp;
-	uint32_t at = 0;
-
-	while ((qp = pv_object_next(dev, PV_QP, &at)))
-		function(qp);
-}
-
 void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 {
 	pv_pass_time(dev, now);
@@ -53,7 +44,7 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 	 * stopped since. */
 	if (!dev->believed_down)
 		pv_port_delay_report(dev);
-	call_for_qps(dev, pv_qp_resume);
+	pv_qp_fail_due(dev);
 	if (!dev->active || dev->no_master)
 		return;
 	urxe_copy_rights_publish(dev->engine);
@@ -136,6 +127,15 @@ static void read_stream(struct pv_state *st, const uint8_t *stream, size_t lengt
 	vnic_state_finish_restore(&st->stream);
 }
 
+static void qps_restored(struct pvrdma *dev)
+{
+	struct pv_qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = pv_object_next(dev, PV_QP, &at)))
+		pv_qp_restored(qp);
+}
+
 int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size_t length)
 {
 	struct pv_state *st = calloc(1, sizeof(*st));
@@ -168,7 +168,7 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 		 * memory. */
 		urxe_copy_rights_withdraw(dev->engine);
 	}
-	call_for_qps(dev, pv_qp_restored);
+	qps_restored(dev);
 	pv_gid_vlan_restore(dev);
 	return rc;
 }
