@@ -199,6 +199,37 @@ static bool is_connecting(const struct urxe_qp *qp, uint8_t to)
 	return to == URXE_QPS_RTR && qp->attr.state == URXE_QPS_INIT;
 }
 
+/* Changes the HCA's QP, if it is to change, or connects it. Returns the HCA's answer. */
+static int change_or_connect(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	if (qp->offloaded || attr->state == URXE_QPS_INIT)
+		return change_hca(qp, attr, mask);
+	if (is_connecting(qp, attr->state) && takes_connection(qp, attr))
+		return connect_qp(qp, attr, mask);
+	return 0;
+}
+
+/*
+ * Sets what the engine needs to count packets before it changes the HCA's QP, because messages may
+ * complete before the HCA's call returns. If the HCA refuses, takes that back.
+ */
+static int modify_counted(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	const bool uncounted = qp->uncounted;
+	const uint16_t mtu = qp->mtu;
+	int rc;
+
+	note_rights(qp, attr, mask);
+	if (mask & URXE_QP_PATH_MTU)
+		qp->mtu = 128u << attr->path_mtu;
+	rc = change_or_connect(qp, attr, mask);
+	if (rc) {
+		qp->uncounted = uncounted;
+		qp->mtu = mtu;
+	}
+	return rc;
+}
+
 int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	const uint8_t from = qp->attr.state, to = attr->state;
@@ -220,16 +251,7 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 	/* If the failed request was not for the HCA, the HCA's QP is in RTS, not in cur_state. */
 	if (from == URXE_QPS_SQE)
 		mask &= ~(uint32_t)URXE_QP_CUR_STATE;
-	note_rights(qp, attr, mask);
-	/* Set before the HCA's call, because messages may complete before the call returns, and the
-	 * engine counts their packets. */
-	if (mask & URXE_QP_PATH_MTU)
-		qp->mtu = 128u << attr->path_mtu;
-	if (qp->offloaded || to == URXE_QPS_INIT)
-		return change_hca(qp, attr, mask);
-	if (is_connecting(qp, to) && takes_connection(qp, attr))
-		return connect_qp(qp, attr, mask);
-	return 0;
+	return modify_counted(qp, attr, mask);
 }
 
 bool urxe_offload_has_qp(const struct urxe_qp *qp)
