@@ -73,7 +73,6 @@ static void note_rights(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uin
 
 static void begin(struct urxe_qp *qp)
 {
-	note_rights(qp, &qp->attr, URXE_QP_ACCESS_FLAGS);
 	qp->offloaded = true;
 	qp->dev->offloaded++;
 	use_cq(qp->send_cq);
@@ -162,6 +161,7 @@ static int connect_qp(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint3
 {
 	int rc;
 
+	note_rights(qp, &qp->attr, URXE_QP_ACCESS_FLAGS);
 	begin(qp);
 	offload_receive(qp->rq);
 	rc = change_hca(qp, attr, mask);
@@ -189,8 +189,10 @@ static int leave_reset(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint
 		offload_destroy_qp(qp);
 		return 0;
 	}
-	if (!rc && qp->hca && is_offloaded_from_init(qp))
+	if (!rc && qp->hca && is_offloaded_from_init(qp)) {
+		note_rights(qp, attr, mask);
 		begin(qp);
+	}
 	return rc;
 }
 

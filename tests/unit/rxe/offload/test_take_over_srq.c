@@ -624,6 +624,30 @@ static void test_limit_is_told_once(void **state)
 	}
 }
 
+/* The queue pair gets its rights when it leaves RESET, and then nothing moves: drivers that return
+ * PSNs of the modification look alike. */
+static void test_idle_qp_with_rights_refuses_a_take_over(void **state)
+{
+	struct node_queue queue = {0};
+	const struct urxe_rq_attr attr = {.ctx = &queue, .pd = NODE_PD, .max_wr = 8, .max_sge = 2};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+
+	(void)state;
+	bed_open_sides(&bed, false, true, &(struct pair_attr){.seed = 1});
+	queue.node = bed.e.b;
+	assert_int_equal(urxe_srq_create(device(&bed, 1), &attr, &conn.srq[1]), 0);
+	conn_open(&bed.above, &conn, bed.e.end);
+	assert_int_equal(try_take_over(&bed, 1, &refusal), -EOPNOTSUPP);
+	assert_int_equal(refusal.reason, URXE_OFFLOAD_UNPROVEN_PSN);
+	post_recv(&bed.e.end[1], 1, TO, SLOT);
+	post_send(&bed.e, 0, &(struct post){.opcode = URXE_WR_SEND});
+	settle(&bed);
+	take_over(&bed, 1);
+	bed_close(&bed);
+}
+
 /* --- Datagrams. */
 
 static void send_datagram(struct bed *bed, uint32_t length)
@@ -682,6 +706,7 @@ int main(void)
 		cmocka_unit_test(test_srq_without_qps_is_taken_at_once),
 		cmocka_unit_test(test_qp_that_is_created_during_an_attempt_goes_on_in_software),
 		cmocka_unit_test(test_limit_is_told_once),
+		cmocka_unit_test(test_idle_qp_with_rights_refuses_a_take_over),
 		cmocka_unit_test(test_datagrams_use_the_requests_in_order),
 	};
 
