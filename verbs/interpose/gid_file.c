@@ -37,7 +37,7 @@ static bool names_entry(const char *attribute)
 	    *index > '9')
 		return false;
 	n = strtoul(index, &end, 10);
-	return !*end && n < VNIC_ATTACH_GIDS;
+	return !*end && n < VNIC_ATTACH_GIDS && (*index != '0' || end == index + 1);
 }
 
 /* Whether the run directory has the device and the port that the path names. `attribute`: its part
@@ -64,30 +64,72 @@ static bool names_foreign_interface(int fd)
 	return !if_nametoindex(name) && errno == ENODEV;
 }
 
-/* Returns a descriptor of which read(2) fails with EINVAL: that of an epoll set. */
+/* Whether reads of the file fail: the run directory lacks it (fd is -1), or it names an interface
+ * that the caller's network namespace lacks. */
+static bool is_unreadable(const char *path, int fd)
+{
+	const char *attribute = find_attribute(path);
+
+	if (!attribute || !names_entry(attribute) || !has_port(path, attribute))
+		return false;
+	return fd < 0 || (!strncmp(attribute, "ndevs/", 6) && names_foreign_interface(fd));
+}
+
+/* Returns a descriptor of which read(2) fails with EINVAL: that of an epoll set. -1 and errno: the
+ * program may not open the file for writing, or there is no descriptor. */
 static int open_unreadable(int flags)
 {
-	return epoll_create1(flags & O_CLOEXEC ? EPOLL_CLOEXEC : 0);
+	if ((flags & O_ACCMODE) == O_RDONLY)
+		return epoll_create1(flags & O_CLOEXEC ? EPOLL_CLOEXEC : 0);
+	errno = EACCES;
+	return -1;
 }
 
 int gid_file_opened(const char *path, int fd, int flags)
 {
-	const char *attribute;
 	int saved = errno;
 
 	if (fd < 0 && errno != ENOENT)
 		return fd;
-	attribute = find_attribute(path);
-	if (!attribute || !names_entry(attribute) || !has_port(path, attribute)) {
+	if (!is_unreadable(path, fd)) {
 		errno = saved;
 		return fd;
 	}
-	if (fd < 0)
-		return open_unreadable(flags);
-	if (strncmp(attribute, "ndevs/", 6) || !names_foreign_interface(fd)) {
-		errno = saved;
-		return fd;
-	}
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return open_unreadable(flags);
+}
+
+/* The flags of open(2) for a mode of fopen(3) that begins with 'r'. */
+static int flags_of(const char *mode)
+{
+	const size_t length = strcspn(mode, ",");
+
+	return (memchr(mode, '+', length) ? O_RDWR : O_RDONLY) |
+	       (memchr(mode, 'e', length) ? O_CLOEXEC : 0);
+}
+
+static FILE *fopen_unreadable(const char *mode)
+{
+	const int fd = open_unreadable(flags_of(mode));
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, mode);
+
+	if (!stream && fd >= 0)
+		close(fd);
+	return stream;
+}
+
+FILE *gid_file_fopened(const char *path, FILE *stream, const char *mode)
+{
+	int saved = errno;
+
+	if (*mode != 'r' || (!stream && errno != ENOENT))
+		return stream;
+	if (!is_unreadable(path, stream ? fileno(stream) : -1)) {
+		errno = saved;
+		return stream;
+	}
+	if (stream)
+		fclose(stream);
+	return fopen_unreadable(mode);
 }

@@ -91,6 +91,17 @@ static int open_device(enum device device, int flags)
 	HOOK(int, name, (int dir, const char *path, int flags), path_may_be_watched(path), \
 	     (dir, path, flags))
 
+#define FOPEN(name)                                                                         \
+	REDIRECTED(FILE *, name, (const char *path, const char *mode), (path, mode))        \
+	HOOKED(FILE *, name)(const char *path, const char *mode)                            \
+	{                                                                                   \
+		FILE *stream = redirected_##name(path, mode);                               \
+                                                                                            \
+		return gid_file_fopened(path, stream, mode);                                \
+	}                                                                                   \
+	HOOK(FILE *, name, (const char *path, const char *mode), path_may_be_watched(path), \
+	     (path, mode))
+
 /* Replaces a function of libc that takes one path and further arguments. */
 #define BY_PATH(type, name, parameters, arguments)    \
 	REDIRECTED(type, name, parameters, arguments) \
@@ -109,8 +120,8 @@ OPEN_2(__open64_2)
 OPENAT_2(__openat_2)
 OPENAT_2(__openat64_2)
 
-BY_PATH(FILE *, fopen, (const char *path, const char *mode), (path, mode))
-BY_PATH(FILE *, fopen64, (const char *path, const char *mode), (path, mode))
+FOPEN(fopen)
+FOPEN(fopen64)
 BY_PATH(DIR *, opendir, (const char *path), (path))
 BY_PATH(int, scandir,
 	(const char *path, struct dirent ***list, int (*filter)(const struct dirent *),
