@@ -240,11 +240,11 @@ int restore_process(int fd)
 	if (rc)
 		return checkpoint_explain(rc, "cannot read the stream");
 	rc = image_read(&image, stream, length);
-	if (rc)
-		checkpoint_fail(rc, rc == -EPROTONOSUPPORT
-					    ? "a later version of urxe has written the stream"
-					    : "the stream is truncated or damaged");
-	else
+	if (rc == -EPROTONOSUPPORT)
+		checkpoint_fail(rc, "a later version of urxe has written the stream");
+	else if (rc && !checkpoint_error_text()[0])
+		checkpoint_fail(rc, "the stream is truncated or damaged");
+	else if (!rc)
 		rc = restore_image(&image);
 	image_free(&image);
 	free(stream);

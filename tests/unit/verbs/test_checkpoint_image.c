@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/image/image.h"
 #include "engine/crc.h"
 
@@ -202,6 +203,98 @@ static void reads_what_it_has_written(void **state)
 	assert_memory_equal(&read, &example, sizeof(read));
 }
 
+/* --- Numbers of objects. */
+
+/* Two objects of each kind that image.c tells apart by a number. */
+struct numbers {
+	uint32_t pd[2], qpn[2], descriptor[2], id[2];
+};
+
+static const struct qp_record some_qp = {
+	.object = {.handle = 3},
+	.qp_type = URXE_QPT_RC,
+	.send = {.ring = {.address = 0x5000, .mask = 0, .shift = 12}},
+	.receive = {.ring = {.address = 0x7000, .mask = 0, .shift = 12}},
+};
+
+#define WRITE(s, kind, name, ...)                           \
+	do {                                                \
+		struct name##_record written = __VA_ARGS__; \
+                                                            \
+		vnic_state_record_begin(s, kind);           \
+		name##_fields(s, &written);                 \
+		vnic_state_record_end(s);                   \
+	} while (0)
+
+static void write_empty(struct vnic_state_stream *s, enum checkpoint_record kind)
+{
+	vnic_state_record_begin(s, kind);
+	vnic_state_record_end(s);
+}
+
+static void write_pair(struct vnic_state_stream *s, enum checkpoint_record kind,
+		       const uint32_t numbers[2])
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		struct qp_record qp = some_qp;
+
+		qp.qpn = numbers[i];
+		if (kind == CHECKPOINT_PD)
+			WRITE(s, kind, pd, {.object.handle = 1 + i, .number = numbers[i]});
+		else if (kind == CHECKPOINT_QP)
+			WRITE(s, kind, qp, qp);
+		else if (kind == CHECKPOINT_DESCRIPTOR)
+			WRITE(s, kind, descriptor, {.number = numbers[i]});
+		else
+			WRITE(s, kind, rdmacm_id, {.number = numbers[i]});
+	}
+}
+
+static int read_with(const struct numbers *numbers)
+{
+	struct vnic_state_stream s;
+	struct image image;
+	int rc;
+
+	vnic_state_begin_save_to(&s, &checkpoint_format, stream, sizeof(stream));
+	WRITE(&s, CHECKPOINT_PROCESS, process,
+	      {.page_size = 4096, .last_pd = 9, .n_blocks = 1, .blocks = {0x1000}});
+	WRITE(&s, CHECKPOINT_CONTEXT, context, {.memfd_size = 16384, .async_channel = NO_CHANNEL});
+	write_pair(&s, CHECKPOINT_PD, numbers->pd);
+	write_pair(&s, CHECKPOINT_QP, numbers->qpn);
+	write_empty(&s, CHECKPOINT_ENGINE);
+	write_pair(&s, CHECKPOINT_DESCRIPTOR, numbers->descriptor);
+	WRITE(&s, CHECKPOINT_RDMACM, rdmacm, {.n_ids = 2});
+	write_pair(&s, CHECKPOINT_RDMACM_ID, numbers->id);
+	write_empty(&s, CHECKPOINT_END);
+	assert_int_equal(vnic_state_finish_save_to(&s), 0);
+	checkpoint_error_clear();
+	rc = image_read(&image, stream, s.at);
+	image_free(&image);
+	return rc;
+}
+
+static void refuses_two_objects_with_one_number(void **state)
+{
+	static const struct numbers distinct = {{1, 2}, {0x11, 0x12}, {5, 6}, {0, 7}};
+	static const char *const errors[] = {
+		"the stream has two protection domains with number 0x2",
+		"the stream has two queue pairs with number 0x12",
+		"the stream has two descriptors with number 0x6",
+		"the stream has two rdma_cm IDs with number 0x7"};
+
+	(void)state;
+	assert_int_equal(read_with(&distinct), 0);
+	for (size_t i = 0; i < 4; i++) {
+		struct numbers numbers = distinct;
+		uint32_t *pair[] = {numbers.pd, numbers.qpn, numbers.descriptor, numbers.id};
+
+		pair[i][0] = pair[i][1];
+		assert_int_equal(read_with(&numbers), -EBADMSG);
+		assert_string_equal(checkpoint_error_text(), errors[i]);
+	}
+}
+
 static bool is_whole_after_reading(bool whole)
 {
 	struct mr_record written = {.start = 0x7000, .length = 9, .whole = whole}, read = {0};
@@ -249,6 +342,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(refuses_each_truncation),
 		cmocka_unit_test(refuses_damage),
 		cmocka_unit_test(reads_what_it_has_written),
+		cmocka_unit_test(refuses_two_objects_with_one_number),
 		cmocka_unit_test(reads_whether_a_region_was_whole),
 		cmocka_unit_test(writes_nothing_behind_its_room),
 	};

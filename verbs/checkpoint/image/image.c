@@ -11,6 +11,7 @@
 
 #include <cm/attach_protocol.h>
 
+#include "checkpoint/image/distinct.h"
 #include "queues/librxe_ring.h"
 
 /* Limits of the saved numbers: of descriptors, as the table of process/emulated_fd.c has, and of
@@ -386,6 +387,7 @@ static void read_records(struct vnic_state_stream *s, struct image *image)
 	READ_ALL(s, image, rdmacm_ids, CHECKPOINT_RDMACM_ID, rdmacm_id)
 	READ_LISTS(s, image, rdmacm_states, CHECKPOINT_RDMACM_STATE, rdmacm_state)
 	count_rdmacm(s, image);
+	image_require_distinct(s, image);
 	vnic_state_record_begin(s, end_kind(s));
 	vnic_state_record_end(s);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A saved process, as it was read from a stream: checked, but not yet part of this process. image.c
- * checks the order of the records, their numbers, and their indexes of contexts, channels and
- * rdma_cm devices. rebuild.c checks the handles and addresses by which objects refer to each other
- * and to rings. join.c compares the objects with the engine's.
+ * checks the order of the records, how many there are, and their indexes of contexts, channels and
+ * rdma_cm devices; distinct.c, that no two objects have one number. rebuild.c checks the handles
+ * and addresses by which objects refer to each other and to rings. join.c compares the objects with
+ * the engine's.
  */
 #ifndef URXE_VERBS_CHECKPOINT_IMAGE_H
 #define URXE_VERBS_CHECKPOINT_IMAGE_H
