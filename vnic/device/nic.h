@@ -205,7 +205,7 @@ void vnic_region_write(const struct vnic_device *dev, uint64_t addr, const uint8
 		       uint64_t size);
 
 /* Stops the NIC, and sets the registers to their values after creation, except the revision, the
- * capabilities and the last command's result. */
+ * capabilities, the last command's result and the producer registers. */
 void vnic_device_reset(struct vnic_device *dev);
 /* Reads the driver's configuration and activates the NIC. False: the configuration is invalid. */
 bool vnic_device_activate(struct vnic_device *dev);

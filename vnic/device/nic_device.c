@@ -110,9 +110,20 @@ void vnic_device_reset(struct vnic_device *dev)
 	dev->coalesce = (struct vmxnet3_coalesce_scheme){.mode = VMXNET3_COALESCE_DISABLED};
 }
 
+static void clear_registers(const struct vnic_device *dev, uint32_t first, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		vnic_store(vnic_reg(dev->attr.bars, first + i * VMXNET3_REG_STRIDE), 0);
+}
+
 void vnic_device_power_on(struct vnic_device *dev)
 {
 	dev->revision = VNIC_UNSELECTED_REVISION;
+	dev->capabilities = 0;
+	dev->result = 0;
+	clear_registers(dev, VMXNET3_REG_TXPROD, VMXNET3_MAX_TX_QUEUES);
+	clear_registers(dev, VMXNET3_REG_RXPROD, VMXNET3_MAX_RX_QUEUES);
+	clear_registers(dev, VMXNET3_REG_RXPROD2, VMXNET3_MAX_RX_QUEUES);
 	vnic_device_reset(dev);
 }
 

@@ -126,6 +126,25 @@ static void test_driver_gets_only_offered_capabilities(void **state)
 	assert_int_equal(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_PTCR, 1), -EINVAL);
 }
 
+/* A virtual machine that restarts may run another driver, which requests no capabilities. */
+static void test_power_on_leaves_nothing_of_the_former_driver(void **state)
+{
+	struct guest *g = *state;
+	uint32_t value;
+
+	guest_write(g, VMXNET3_REG_DCR, UINT32_MAX);
+	assert_int_not_equal(guest_command(g, CMD(GET_DCR0_REG)), 0);
+	assert_int_equal(vnic_device_reg_write(g->dev, 0, VMXNET3_REG_TXPROD, 7), 0);
+	assert_int_equal(vnic_device_reg_write(g->dev, 0, VMXNET3_REG_RXPROD2, 7), 0);
+	vnic_device_power_on(g->dev);
+	assert_int_equal(guest_read(g, VMXNET3_REG_CMD), 0);
+	assert_int_equal(guest_command(g, CMD(GET_DCR0_REG)), 0);
+	assert_int_equal(vnic_device_reg_read(g->dev, 0, VMXNET3_REG_TXPROD, &value), 0);
+	assert_int_equal(value, 0);
+	assert_int_equal(vnic_device_reg_read(g->dev, 0, VMXNET3_REG_RXPROD2, &value), 0);
+	assert_int_equal(value, 0);
+}
+
 static void test_coalescing_schemes_are_checked(void **state)
 {
 	struct guest *g = *state;
@@ -746,6 +765,7 @@ int main(void)
 		GUEST_TEST(test_commands_need_revision_3),
 		GUEST_TEST(test_commands_fail_before_their_revision),
 		GUEST_TEST(test_driver_gets_only_offered_capabilities),
+		GUEST_TEST(test_power_on_leaves_nothing_of_the_former_driver),
 		GUEST_TEST(test_coalescing_schemes_are_checked),
 		GUEST_TEST(test_query_commands_have_their_answers),
 		GUEST_TEST(test_unknown_commands_fail),

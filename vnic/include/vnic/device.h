@@ -81,9 +81,9 @@ const char *vnic_counter_name(enum vnic_counter counter);
 int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device **dev);
 void vnic_device_destroy(struct vnic_device *dev);
 /*
- * Resets the device as the driver's VMXNET3_CMD_RESET_DEV does, but with no revision selected: the
- * command keeps the revision. The capabilities that the driver has requested stay until it selects
- * a revision. The right to access the driver's memory (vnic_device_set_bus_master) stays.
+ * Resets the device as after its creation. The driver's VMXNET3_CMD_RESET_DEV keeps more: the
+ * revision, the capabilities, the last command's result and the producer registers. The right to
+ * access the driver's memory (vnic_device_set_bus_master) stays.
  */
 void vnic_device_power_on(struct vnic_device *dev);
 
