@@ -92,41 +92,58 @@ static void pass_roce_of_machines(const struct dpdk_port *port, bool on)
 				    on && port->xdp_program >= 0 ? 1 + port->host.n : 0);
 }
 
-/* Disables the socket for machines first, so that no frame comes by this socket and the ring. */
-static int set_filters(struct dpdk_port *port, bool on)
+static void set_xdp_filters(struct dpdk_port *port, bool promiscuous)
 {
-	int err = set_promiscuous_mode(port, on);
+	if (!port->xdp)
+		return;
+	xdp_program_pass_blocks(port->xdp, NULL, 0);
+	dpdk_port_set_qp1_ring(port, !promiscuous);
+	pass_roce_of_machines(port, promiscuous);
+}
+
+/* Disables the socket for machines first, so that no frame comes by this socket and the ring. */
+static int set_wide_filters(struct dpdk_port *port)
+{
+	int err = set_promiscuous_mode(port, true);
 
 	/* Some devices apply promiscuous mode to unicast frames only. */
-	if (!err && on)
+	if (!err)
 		err = accept_missing_mode(dpdk_port_set_allmulticast(&port->netdev));
 	if (!err)
 		err = machine_socket_disable(&port->machines);
 	if (!err && port->packet_fd >= 0)
 		err = dpdk_port_receive_roce(port, NULL, 0);
-	if (!err && on)
+	if (!err)
 		err = machine_socket_enable(&port->machines, port->ifindex, port->packet_fd < 0,
 					    &port->host);
-	if (!err && port->xdp) {
-		xdp_program_pass_blocks(port->xdp, NULL, 0);
-		dpdk_port_set_qp1_ring(port, !on);
-		pass_roce_of_machines(port, on);
-	}
+	if (!err)
+		set_xdp_filters(port, true);
 	return err;
 }
 
-/* The port's user does not undo a call that has failed, so dpdk_port_set_promiscuous does. */
-static void restore_usual_filter(struct dpdk_port *port)
+/* Sets all filters that it can. Returns 0 or the first error. */
+static int set_usual_filters(struct dpdk_port *port)
 {
-	const int err = set_filters(port, false);
+	const int mode = set_promiscuous_mode(port, false);
+	const int machines = machine_socket_disable(&port->machines);
+	const int roce = port->packet_fd >= 0 ? dpdk_port_receive_roce(port, NULL, 0) : 0;
+
+	set_xdp_filters(port, false);
+	return mode ?: machines ?: roce;
+}
+
+/* The port's user does not undo a call that has failed, so dpdk_port_set_promiscuous does. */
+static void restore_usual_filters(struct dpdk_port *port)
+{
+	const int err = set_usual_filters(port);
 	char name[RTE_ETH_NAME_MAX_LEN] = "";
 
 	if (!err)
 		return;
 	rte_eth_dev_get_name_by_port(port->id, name);
 	rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1,
-		"%s: cannot set the port's usual filter again (%s): parts of other filters may "
-		"stay\n",
+		"%s: cannot set all of the port's usual filters again (%s): parts of other "
+		"filters may stay\n",
 		name, strerror(-err));
 }
 
@@ -137,9 +154,11 @@ int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
 
 	if (on && membership_socket(port) >= 0 && port->machines.fd < 0)
 		return -EOPNOTSUPP;
-	err = set_filters(port, on);
-	if (err && on)
-		restore_usual_filter(port);
+	if (!on)
+		return set_usual_filters(port);
+	err = set_wide_filters(port);
+	if (err)
+		restore_usual_filters(port);
 	return err;
 }
 
@@ -218,7 +237,7 @@ static int add_mac_to_interface(struct dpdk_port *port, int fd, const uint8_t ma
 	if (err)
 		return err;
 	memcpy(port->host.macs[port->host.n++], mac, 6);
-	return port->promiscuous ? set_filters(port, true) : 0;
+	return port->promiscuous ? set_wide_filters(port) : 0;
 }
 
 int dpdk_port_add_mac(struct netdev *netdev, const uint8_t mac[6])

@@ -352,7 +352,7 @@ static void hear_for_machines(struct daemon *d)
 	for (uint32_t i = 0; i < d->options.n_uplinks; i++) {
 		struct uplink *u = &d->uplinks.at[i];
 
-		if (u->hears_all == all)
+		if (u->hears_all == all && !u->hears_some)
 			continue;
 		if (all ? uplink_hear_all(u, error) : uplink_hear_own(u, error))
 			log_line("%s", error);

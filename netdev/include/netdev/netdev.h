@@ -66,9 +66,9 @@ uint32_t netdev_mtu(const struct netdev *port);
  * bridge needs. Off: the port's usual filter again. Either call undoes netdev_exclude_qpns and
  * netdev_admit_qpns. Returns 0 or a negative errno value. -EOPNOTSUPP, with `on` only: an af_packet
  * or af_xdp port lacks the socket for such frames, because the kernel refused the socket when the
- * port was opened; nothing changes. After another error with `on` the port has its usual filter. If
- * that cannot be set either, DPDK's log says so, and parts of the earlier filters and of the wider
- * one may stay until the next call.
+ * port was opened; nothing changes. After another error with `on` the port has its usual filter,
+ * except for parts that cannot be set either, of which DPDK's log tells. After an error with off,
+ * too, all parts but the failed ones have been set; the others stay until the next call.
  */
 int netdev_set_promiscuous(struct netdev *port, bool on);
 /*

@@ -707,6 +707,36 @@ static void test_port_that_cannot_receive_all_frames_receives_what_it_did(void *
 	cable_remove();
 }
 
+/* An interface that stays promiscuous does not keep the port's other filters as they are. */
+static void test_failed_filter_does_not_keep_the_others(void **state)
+{
+	struct pollfd wait = {.events = POLLIN};
+	struct netdev_frame got;
+	struct netdev *port;
+	int far;
+
+	(void)state;
+	skip_without_lab();
+	port = cable_open("af_packet:pa");
+	wait.fd = netdev_wait_fd(port);
+	far = cable_socket("pb");
+	assert_int_equal(netdev_set_promiscuous(port, true), 0);
+	refuse(SOL_PACKET, PACKET_DROP_MEMBERSHIP);
+	assert_int_equal(netdev_set_promiscuous(port, false), -ENOMEM);
+	refuse(-1, 0);
+	send_datagram(far, 9, 1);
+	assert_false(poll(&wait, 1, 100) && next_datagram(port, &got));
+	assert_int_equal(netdev_set_promiscuous(port, false), 0);
+	assert_true(is_shown("pa", "promiscuity 0 "));
+	send_datagram(far, 4791, 2);
+	assert_int_equal(poll(&wait, 1, CABLE_PATIENCE_MS), 1);
+	assert_true(next_datagram(port, &got));
+	assert_int_equal(got.data[11], 2);
+	close(far);
+	netdev_close(port);
+	cable_remove();
+}
+
 /* veth has no multicast filter; the test reads the flag that makes hardware pass all multicast. */
 static void test_port_sets_allmulti(void **state)
 {
@@ -943,6 +973,7 @@ int main(void)
 		cmocka_unit_test(test_promiscuous_mode_of_the_administrator_stays),
 		cmocka_unit_test(test_port_without_a_socket_for_machines_refuses_them),
 		cmocka_unit_test(test_port_that_cannot_receive_all_frames_receives_what_it_did),
+		cmocka_unit_test(test_failed_filter_does_not_keep_the_others),
 		cmocka_unit_test(test_runs_to_machines_are_cut),
 		cmocka_unit_test(test_no_socket_is_in_a_fanout_group),
 		cmocka_unit_test(test_port_without_machines_reads_no_socket_for_them),

@@ -209,6 +209,7 @@ int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR])
 	int rc = u->port ? netdev_set_promiscuous(u->port, true) : 0;
 
 	u->hears_all = !rc;
+	u->hears_some = false;
 	if (rc)
 		snprintf(error, UPLINK_ERROR, "%s cannot receive frames for virtual machines: %s",
 			 u->spec, strerror(-rc));
@@ -222,6 +223,7 @@ int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR])
 	if (u->n_heard_macs && !u->kernel)
 		return 0;
 	rc = u->port ? netdev_set_promiscuous(u->port, false) : 0;
+	u->hears_some = rc;
 	if (rc) {
 		snprintf(error, UPLINK_ERROR,
 			 "%s cannot stop receiving frames of other stations: %s", u->spec,

@@ -223,6 +223,23 @@ static void only_an_interface_of_the_kernel_filters_further_macs(void **state)
 	}
 }
 
+/* Until the next change succeeds, the daemon must not rely on either filter. */
+static void port_that_cannot_stop_hearing_all_may_hear_some(void **state)
+{
+	char error[UPLINK_ERROR];
+
+	(void)state;
+	w.uplink.kernel = true;
+	w.refuses_all = ENOMEM;
+	assert_int_equal(uplink_hear_own(&w.uplink, error), -ENOMEM);
+	assert_true(w.uplink.hears_all);
+	assert_true(w.uplink.hears_some);
+	w.refuses_all = 0;
+	assert_int_equal(uplink_hear_all(&w.uplink, error), 0);
+	assert_false(w.uplink.hears_some);
+	w.uplink.kernel = false; /* the test's port is none */
+}
+
 /*
  * The interface has gone while urxed starts: the next port must hear all. Groups and VLANs need no
  * setting on a kernel's interface.
@@ -452,6 +469,7 @@ int main(void)
 		TEST(reopen_makes_the_settings_again),
 		TEST(only_an_interface_of_the_kernel_filters_further_macs),
 		TEST(settings_of_a_closed_port_wait_for_the_next_one),
+		TEST(port_that_cannot_stop_hearing_all_may_hear_some),
 		TEST(port_that_cannot_hear_all_is_closed),
 		TEST(port_that_cannot_hear_a_mac_is_closed),
 		TEST(failed_attempts_at_a_spare_member_renew_no_socket),
