@@ -26,6 +26,10 @@ struct accept_pause {
  * socket; does neither for EAGAIN, EINTR and ECONNABORTED.
  */
 void accept_pause_begin(struct accept_pause *p, uint64_t now, int error);
+/* Pauses the socket until `until` (ns), because its owner has no place for a connection. */
+void accept_pause_until(struct accept_pause *p, uint64_t until);
+/* Watches the socket again now. Does nothing without a pause. */
+void accept_pause_end(struct accept_pause *p);
 /*
  * Watches the socket again when the pause is over. Returns the time of the next call in ns;
  * UINT64_MAX = none needed.

@@ -33,7 +33,7 @@ int control_open(struct control *c, const char *run_dir, const struct control_op
 
 	*c = (struct control){.ops = ops, .ctx = ctx};
 	for (i = 0; i < CONTROL_PEERS; i++)
-		c->peers[i] = -1;
+		c->peers[i].fd = -1;
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll_fd < 0)
 		return -errno;
@@ -55,8 +55,8 @@ void control_close(struct control *c, const char *run_dir)
 	if (c->epoll_fd < 0)
 		return;
 	for (i = 0; i < CONTROL_PEERS; i++)
-		if (c->peers[i] >= 0)
-			close_peer(c, c->peers[i]);
+		if (c->peers[i].fd >= 0)
+			close_peer(c, c->peers[i].fd);
 	if (c->listen_fd >= 0) {
 		rundir_remove(run_dir, CONTROL_SOCKET_NAME);
 		fd_guard_close_listener(c->listen_fd);
@@ -65,11 +65,30 @@ void control_close(struct control *c, const char *run_dir)
 	c->epoll_fd = -1;
 }
 
+/* Returns a free place; if there is none, that of the oldest client. */
+static struct control_peer *find_place(struct control *c)
+{
+	struct control_peer *place = c->peers;
+
+	for (struct control_peer *p = c->peers; p < c->peers + CONTROL_PEERS; p++) {
+		if (p->fd < 0)
+			return p;
+		if (p->since < place->since)
+			place = p;
+	}
+	return place;
+}
+
 static void accept_connection(struct control *c, uint64_t now)
 {
-	int fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	int *slot = &c->peers[c->next % CONTROL_PEERS];
+	struct control_peer *place = find_place(c);
+	int fd;
 
+	if (place->fd >= 0 && now < place->since + CONTROL_SILENT_NS) {
+		accept_pause_until(&c->pause, place->since + CONTROL_SILENT_NS);
+		return;
+	}
+	fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0) {
 		accept_pause_begin(&c->pause, now, errno);
 		return;
@@ -78,13 +97,10 @@ static void accept_connection(struct control *c, uint64_t now)
 		fd_guard_close(fd);
 		return;
 	}
-	/*
-	 * Closes the oldest client without a request, so that such clients do not keep others out.
-	 */
-	if (*slot >= 0)
-		close_peer(c, *slot);
-	*slot = fd;
-	c->next++;
+	/* Silent clients must not keep others out. */
+	if (place->fd >= 0)
+		close_peer(c, place->fd);
+	*place = (struct control_peer){fd, now};
 }
 
 static void forget_peer(struct control *c, int fd)
@@ -92,8 +108,9 @@ static void forget_peer(struct control *c, int fd)
 	uint32_t i;
 
 	for (i = 0; i < CONTROL_PEERS; i++)
-		if (c->peers[i] == fd)
-			c->peers[i] = -1;
+		if (c->peers[i].fd == fd)
+			c->peers[i].fd = -1;
+	accept_pause_end(&c->pause);
 }
 
 /* Executes a request. Returns the descriptor for the reply, or a negative errno value for the

@@ -21,9 +21,13 @@
 #define CONTROL_SOCKET_NAME "urxed.ctl"
 #define CONTROL_VERSION     6
 #define CONTROL_PORT        64 /* bytes of a port's name, with its NUL */
-/* The daemon closes a connection that has sent no request when it has accepted this many later
- * ones. */
-#define CONTROL_PEERS 16
+/*
+ * Connections without a request at most. If there are so many, the daemon accepts no further one
+ * until one of them has sent its request, or until the oldest has been silent for
+ * CONTROL_SILENT_NS: then it closes the oldest.
+ */
+#define CONTROL_PEERS     64
+#define CONTROL_SILENT_NS 2000000000ull /* less than a client waits (CONTROL_CLIENT_SECONDS) */
 
 enum control_type { CONTROL_SHOW = 1, CONTROL_CAPTURE };
 
@@ -90,14 +94,18 @@ struct control_ops {
 	bool (*capture_end)(void *ctx, int socket);
 };
 
+struct control_peer {
+	int fd;         /* -1 = free */
+	uint64_t since; /* time of accept(2), ns */
+};
+
 struct control {
 	const struct control_ops *ops;
 	void *ctx;
 	int epoll_fd; /* readable when control_event has something to do; -1 = closed */
 	int listen_fd;
 	struct accept_pause pause;
-	int peers[CONTROL_PEERS]; /* connections that have sent no request yet; -1 = free */
-	uint32_t next;            /* connections so far; modulo CONTROL_PEERS the next index */
+	struct control_peer peers[CONTROL_PEERS]; /* connections that have sent no request yet */
 };
 
 /* Listens in run_dir, where it replaces the socket of a daemon that has ended. Returns 0 or a

@@ -215,6 +215,8 @@ static void *serve(void *unused)
 	while (!atomic_load(&stop))
 		if (poll(&pfd, 1, ROUND_MS) > 0)
 			control_event(&control, now_ns());
+		else
+			control_tick(&control, now_ns());
 	return NULL;
 }
 
@@ -577,21 +579,6 @@ static void capture_ends_with_its_connection(void **state)
 		assert_answers("{\"a\": 1}");
 }
 
-static void silent_clients_block_no_others(void **state)
-{
-	int fds[3 * CONTROL_PEERS];
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
-		fds[i] = connect_to_it();
-		assert_answers("{\"a\": 1}");
-	}
-	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		close(fds[i]);
-	assert_answers("{\"a\": 1}");
-}
-
 static void only_sealed_memory_is_read(void **state)
 {
 	int fd = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING), ends[2];
@@ -643,10 +630,109 @@ static void connection_without_descriptors_is_accepted_later(void **state)
 	assert_int_equal(control_tick(&c, 1000), 1000 + 100000000);
 	assert_int_equal(control_tick(&c, 1000 + 100000000), UINT64_MAX);
 	control_event(&c, 1000 + 100000000);
-	assert_true(c.peers[0] >= 0);
+	assert_true(c.peers[0].fd >= 0);
 	close(fd);
 	control_close(&c, dir);
 	assert_int_equal(rmdir(dir), 0);
+}
+
+/* A daemon without a thread, whose time the test sets. */
+struct quiet_daemon {
+	char dir[32];
+	struct control control;
+	int fds[CONTROL_PEERS + 1];
+};
+
+/* Makes n connections and accepts them, each at the time of its index in ns. */
+static void open_quiet_daemon(struct quiet_daemon *d, int n)
+{
+	struct sockaddr_un address;
+
+	strcpy(d->dir, "/tmp/test-control-XXXXXX");
+	assert_non_null(mkdtemp(d->dir));
+	assert_int_equal(control_open(&d->control, d->dir, &ops, &control), 0);
+	assert_int_equal(unix_packet_address(&address, d->dir, CONTROL_SOCKET_NAME), 0);
+	for (int i = 0; i < n; i++) {
+		d->fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		assert_int_equal(
+			connect(d->fds[i], (const struct sockaddr *)&address, sizeof(address)), 0);
+		control_event(&d->control, (uint64_t)i);
+	}
+}
+
+static void close_quiet_daemon(struct quiet_daemon *d, int n)
+{
+	for (int i = 0; i < n; i++)
+		close(d->fds[i]);
+	control_close(&d->control, d->dir);
+	assert_int_equal(rmdir(d->dir), 0);
+}
+
+static void send_request(int fd)
+{
+	static const struct control_request request = {CONTROL_VERSION, CONTROL_SHOW};
+
+	assert_int_equal(unix_packet_send(fd, &request, sizeof(request), NULL, 0), 0);
+}
+
+static void expect_answer(int fd)
+{
+	struct unix_packet_extras came;
+	struct control_reply reply;
+
+	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(unix_packet_recv(fd, &reply, sizeof(reply), &came), sizeof(reply));
+	unix_packet_close_fds(&came);
+	assert_int_equal(reply.status, 0);
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd pfd = {fd, POLLIN, 0};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* A slow client, as the first of many that a loaded machine starts at once. */
+static void late_client_is_answered_after_many_others(void **state)
+{
+	const int n = CONTROL_PEERS + 1;
+	struct quiet_daemon d;
+
+	(void)state;
+	text = "{}";
+	open_quiet_daemon(&d, n);
+	/* The last connection waits for a place, and does not wake the daemon meanwhile. */
+	assert_false(is_readable(d.control.epoll_fd));
+	send_request(d.fds[0]);
+	control_event(&d.control, 100);
+	expect_answer(d.fds[0]);
+	send_request(d.fds[n - 1]);
+	control_event(&d.control, 101);
+	control_event(&d.control, 102);
+	expect_answer(d.fds[n - 1]);
+	close_quiet_daemon(&d, n);
+}
+
+static void silent_clients_block_no_others(void **state)
+{
+	const int n = CONTROL_PEERS + 1;
+	struct quiet_daemon d;
+
+	(void)state;
+	text = "{}";
+	open_quiet_daemon(&d, n);
+	send_request(d.fds[n - 1]);
+	assert_int_equal(control_tick(&d.control, 100), CONTROL_SILENT_NS);
+	assert_int_equal(control_tick(&d.control, CONTROL_SILENT_NS), UINT64_MAX);
+	assert_true(is_readable(d.control.epoll_fd));
+	control_event(&d.control, CONTROL_SILENT_NS);
+	control_event(&d.control, CONTROL_SILENT_NS);
+	expect_answer(d.fds[n - 1]);
+	/* The oldest was closed, the next one not. */
+	assert_true(is_readable(d.fds[0]));
+	assert_false(is_readable(d.fds[1]));
+	close_quiet_daemon(&d, n);
 }
 
 int main(void)
@@ -666,6 +752,7 @@ int main(void)
 		cmocka_unit_test(capture_ends_with_its_connection),
 		cmocka_unit_test(malformed_request_is_refused),
 		cmocka_unit_test(silent_clients_block_no_others),
+		cmocka_unit_test(late_client_is_answered_after_many_others),
 		cmocka_unit_test(only_sealed_memory_is_read),
 	};
 
