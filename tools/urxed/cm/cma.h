@@ -201,7 +201,7 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr);
  * ADDR_RESOLVED or ADDR_ERROR, or one follows, after timeout_ms milliseconds at the latest
  * (-ETIMEDOUT).
  * -ENETUNREACH: no route to dst, or both have family AF_INET6, and only one is an IPv4-mapped
- * address.
+ * address. If the kernel's route to dst refuses packets, its error (route_refusal) instead.
  * -EINVAL: the ID's address is loopback, and dst another host's (a multicast group is allowed); the
  * host no longer has the ID's address; the ID has another address family than dst, or is in another
  * state.

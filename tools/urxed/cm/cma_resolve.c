@@ -394,6 +394,14 @@ static void note_due(const struct cma_id *id)
 		id->cma->waiting_due = id->due;
 }
 
+/* Returns the error of a destination without a route, as connect(2) would. */
+static int explain_missing_route(const struct cma_id *id)
+{
+	struct route *route = id->cma->neigh->route;
+
+	return route ? route_refusal(route, id->dst.ip) : -ENETUNREACH;
+}
+
 static int start_resolve(struct cma_id *id)
 {
 	int rc = resolve_next_hop(id);
@@ -406,6 +414,8 @@ static int start_resolve(struct cma_id *id)
 		finish_resolve_addr(id, rc);
 		return 0;
 	}
+	if (rc == -ENETUNREACH)
+		return explain_missing_route(id);
 	if (rc != -EINPROGRESS)
 		return rc;
 	id->waiter.asker = NEIGH_FOR_CMA;

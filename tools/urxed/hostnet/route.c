@@ -296,6 +296,14 @@ const struct host_address *route_choose_source(struct route *r, const uint8_t to
 	return chosen;
 }
 
+int route_refusal(struct route *r, const uint8_t to[16])
+{
+	struct route_result result = {0};
+	const int rc = request_route(r, NULL, 0, to, 0, &result);
+
+	return rc == -EINVAL || rc == -EHOSTUNREACH || rc == -EACCES ? rc : -ENETUNREACH;
+}
+
 /* --- Entries that wait for the kernel */
 
 /* Returns the interface on which the kernel resolves the entry's address. */

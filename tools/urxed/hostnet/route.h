@@ -52,6 +52,13 @@ int route_find_mac(struct route *r, struct neigh_waiter *w, struct vnic_next_hop
  */
 const struct host_address *route_choose_source(struct route *r, const uint8_t to[16]);
 
+/*
+ * Returns the error with which the kernel refuses packets to `to` that have no source yet: -EINVAL
+ * for a route of type blackhole, -EHOSTUNREACH for unreachable, -EACCES for prohibit. Otherwise
+ * returns -ENETUNREACH, also if the kernel has a usable route.
+ */
+int route_refusal(struct route *r, const uint8_t to[16]);
+
 /* Makes the kernel resolve the entry's neighbour; route_neigh_changed handles the answer. */
 void route_solicit_entry(struct route *r, const struct neigh_entry *e);
 /*

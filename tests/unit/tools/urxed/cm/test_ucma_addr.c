@@ -7,6 +7,7 @@
 
 #include "descriptor_limit.h"
 #include "ucma_programs.h"
+#include "urxed/hostnet/route.h"
 
 struct sockaddr_ib {
 	uint16_t family, pkey;
@@ -159,6 +160,47 @@ static void query_returns_addresses_and_path(void **state)
 	assert_int_equal(COMMAND(&a, QUERY, request, 271), -ENOSPC);
 	request.option = 4;
 	assert_int_equal(COMMAND(&a, QUERY, request, 400), -ENOSYS);
+}
+
+/* The errno value with which the kernel refuses each request for a route. */
+static int refusal;
+
+int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx);
+
+int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx)
+{
+	(void)n;
+	(void)each;
+	(void)ctx;
+	assert_int_equal(request->nlmsg_type, RTM_GETROUTE);
+	return -refusal;
+}
+
+/* As in the kernel: routes of the types blackhole, unreachable and prohibit, in this order. */
+static void route_that_refuses_packets_has_its_own_error(void **state)
+{
+	static const int refusals[] = {EINVAL, EHOSTUNREACH, EACCES},
+			 others[] = {ENETUNREACH, EAGAIN};
+	const struct iface_table ifaces = {.n_uplinks = 0};
+	struct route route = {.ifaces = &ifaces, .neigh = &loop.neigh};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	struct rdma_ucm_resolve_ip request = {.timeout_ms = 1000};
+
+	(void)state;
+	loop.neigh.route = &route;
+	request.id = create(&a, RDMA_PS_TCP, 0xa);
+	in.sin_addr.s_addr = htonl(0x08080808);
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	for (int i = 0; i < 3; i++) {
+		refusal = refusals[i];
+		assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), -refusal);
+	}
+	for (int i = 0; i < 2; i++) {
+		refusal = others[i];
+		assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), -ENETUNREACH);
+	}
+	expect_no_event(&a);
+	loop.neigh.route = NULL;
 }
 
 static void resolve_without_route_fails_at_once(void **state)
@@ -559,6 +601,7 @@ int main(void)
 		TEST(loopback_has_no_device_if_an_uplink_exists),
 		TEST(bound_id_has_a_peer_address_of_its_family),
 		TEST(query_returns_addresses_and_path),
+		TEST(route_that_refuses_packets_has_its_own_error),
 		TEST(resolve_without_route_fails_at_once),
 		TEST(loopback_does_not_reach_other_hosts),
 		TEST(loopback_reaches_multicast_groups),
