@@ -430,13 +430,20 @@ static int open_loop(struct vm *vm, char error[VM_ERROR])
 	return rc;
 }
 
-static const char *explain_refusal(int rc)
+/* A running process of the same machine has its name and its MAC, but the user knows it by its
+ * socket. */
+static const char *explain_refusal(int rc, const char *path)
 {
+	if ((rc == -EEXIST || rc == -EADDRINUSE) && listen_socket_is_served(path))
+		return "the process that listens at --socket has this name or MAC: end it, or "
+		       "replace it by --take-over";
 	switch (rc) {
 	case -EPERM: return "it admits no virtual machines of this user: see urxed --vm-user";
 	case -ENOSPC: return "it has no port left for this user";
-	case -EEXIST: return "another port has this name";
-	case -EADDRINUSE: return "another station or the host has this MAC";
+	case -EEXIST: return "another port has this name: give another --name";
+	case -EADDRINUSE:
+		return "another machine, another station or the host has this MAC: give another "
+		       "--mac";
 	case -EINVAL: return "a name has letters, digits, '-', '_' and '.' only";
 	case -EPROTO: return "it is of another version than this urxe";
 	default: return strerror(-rc);
@@ -473,7 +480,7 @@ static int open_link(struct vm *vm, const struct vm_attr *attr, struct bundle *b
 	rc = switch_link_open(&vm->link, attr->run_dir, attr->name, attr->mac);
 	if (rc)
 		snprintf(error, VM_ERROR, "the urxed in %s gives no port: %s", attr->run_dir,
-			 explain_refusal(rc));
+			 explain_refusal(rc, attr->path));
 	return rc;
 }
 
@@ -602,7 +609,7 @@ static int open_sockets(struct vm *vm, const struct vm_attr *attr, struct bundle
 
 	if (rc)
 		snprintf(error, VM_ERROR, "cannot listen at %s: %s", attr->replace_path,
-			 strerror(-rc));
+			 b ? strerror(-rc) : listen_socket_error(rc));
 	return rc;
 }
 

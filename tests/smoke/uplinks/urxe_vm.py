@@ -188,6 +188,7 @@ def check_mistakes():
                 (2, 'unknown option', ['--socket', path, '--what']),
                 (2, 'unexpected argument', ['--socket', path, 'what']),
                 (1, 'another port has this name', ['--socket', path, '--name', 'm0']),
+                (1, 'the process that listens at --socket', ['--socket', machine.path, '--name', 'm0']),
                 (1, 'letters, digits', ['--socket', path, '--name', 'a b']),
                 (1, 'another process listens', ['--socket', machine.path, '--name', 'x']),
                 (1, 'cannot listen', ['--socket', file, '--name', 'x']),

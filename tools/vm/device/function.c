@@ -31,10 +31,9 @@ int function_serve(struct function *f, const char *path, struct vnic_vfio_attr *
 	}
 	if (path)
 		rc = listen_socket_open(&f->listener, path, SOCK_STREAM);
-	if (rc == -EADDRINUSE)
-		snprintf(error, FUNCTION_ERROR, "another process listens at %s", path);
-	else if (rc)
-		snprintf(error, FUNCTION_ERROR, "cannot listen at %s: %s", path, strerror(-rc));
+	if (rc)
+		snprintf(error, FUNCTION_ERROR, "cannot listen at %s: %s", path,
+			 listen_socket_error(rc));
 	return rc;
 }
 

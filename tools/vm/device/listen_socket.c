@@ -11,28 +11,39 @@
 /* QEMU connects once for each function. */
 #define BACKLOG 4
 
-/*
- * Removes the socket file of a process that has ended. 0, also without a file; -EADDRINUSE: a
- * process listens there, or connect(2) cannot tell; -EEXIST: the file is no socket; or another
- * negative errno value.
- */
+/* 0: no process listens at the address; -EADDRINUSE: a process does; or another negative errno
+ * value of connect(2), which then cannot tell. */
+static int look_for_listener(const struct sockaddr_un *address, int type)
+{
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
+	close(fd);
+	switch (rc) {
+	case ECONNREFUSED:
+	case ENOENT: return 0;
+	case 0:
+	case EAGAIN: /* its backlog is full */
+	case EPROTOTYPE: /* its socket has another type */ return -EADDRINUSE;
+	default: return -rc;
+	}
+}
+
+/* Removes the socket file of a process that has ended. 0, also without a file; -EEXIST: the file is
+ * no socket; or an error of look_for_listener or unlink(2). */
 static int remove_stale(const struct sockaddr_un *address, int type)
 {
 	struct stat file;
-	int fd, rc;
+	int rc;
 
 	if (lstat(address->sun_path, &file))
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(file.st_mode))
 		return -EEXIST;
-	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	rc = connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
-	close(fd);
-	if (rc != ECONNREFUSED)
-		return -EADDRINUSE;
-	return unlink(address->sun_path) ? -errno : 0;
+	rc = look_for_listener(address, type);
+	return rc ?: unlink(address->sun_path) ? -errno : 0;
 }
 
 static int bind_socket(struct listen_socket *s)
@@ -52,6 +63,25 @@ static int init_listen_socket(struct listen_socket *s, const char *path)
 		return -ENAMETOOLONG;
 	strcpy(s->address.sun_path, path);
 	return 0;
+}
+
+bool listen_socket_is_served(const char *path)
+{
+	struct listen_socket s;
+
+	return !init_listen_socket(&s, path) &&
+	       look_for_listener(&s.address, SOCK_STREAM) == -EADDRINUSE;
+}
+
+const char *listen_socket_error(int rc)
+{
+	switch (rc) {
+	case -EADDRINUSE:
+		return "another process listens there: end it, replace it by --take-over, or name "
+		       "another --socket";
+	case -EEXIST: return "the file is no socket: remove it, or name another --socket";
+	default: return strerror(-rc);
+	}
 }
 
 int listen_socket_open(struct listen_socket *s, const char *path, int type)

@@ -4,6 +4,7 @@
 #ifndef URXE_VM_DEVICE_LISTEN_SOCKET_H
 #define URXE_VM_DEVICE_LISTEN_SOCKET_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -20,6 +21,10 @@ struct listen_socket {
  * error of the kernel.
  */
 int listen_socket_open(struct listen_socket *s, const char *path, int type);
+/* The reason for an error of listen_socket_open, and what the user can do. */
+const char *listen_socket_error(int rc);
+/* Whether a process listens at `path`. */
+bool listen_socket_is_served(const char *path);
 /*
  * Takes `fd` over, which another process has made by listen_socket_open at this path. -ENOTSOCK: it
  * is no listening UNIX socket of `type`; -ENAMETOOLONG. After an error `fd` stays the caller's. The
