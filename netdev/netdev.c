@@ -115,6 +115,13 @@ int netdev_set_promiscuous(struct netdev *port, bool on)
 	return port->ops->set_promiscuous ? port->ops->set_promiscuous(port, on) : 0;
 }
 
+void netdev_link_returned(struct netdev *port)
+{
+	port = lowest(port);
+	if (port->ops->link_returned)
+		port->ops->link_returned(port);
+}
+
 bool netdev_is_up(struct netdev *port)
 {
 	port = lowest(port);

@@ -23,6 +23,7 @@ struct netdev_ops {
 	int (*admit_qpns)(struct netdev *port, const uint16_t *blocks, uint32_t n);
 	bool (*can_exclude_qpns)(struct netdev *port);
 	bool (*is_up)(struct netdev *port);
+	void (*link_returned)(struct netdev *port);
 	uint64_t (*page_size)(const struct netdev *port);
 	void (*counters)(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT]);
 	void (*close)(struct netdev *port);

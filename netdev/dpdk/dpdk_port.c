@@ -160,6 +160,7 @@ const struct netdev_ops dpdk_port_ops = {
 	.admit_qpns = dpdk_port_admit_qpns,
 	.can_exclude_qpns = dpdk_port_can_exclude_qpns,
 	.is_up = dpdk_is_up,
+	.link_returned = dpdk_port_link_returned,
 	.page_size = dpdk_page_size,
 	.counters = dpdk_counters,
 	.close = dpdk_close,

@@ -96,6 +96,7 @@ uint32_t dpdk_port_tx(struct netdev *netdev, uint64_t now, const struct netdev_f
 void dpdk_port_reclaim(struct dpdk_port *port);
 /* Makes the kernel send frames that it left in the transmit ring of the packet socket. */
 void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now);
+void dpdk_port_link_returned(struct netdev *netdev);
 
 /* --- Which frames the port receives: dpdk_filter.c. 0, or a negative errno value. */
 

@@ -13,8 +13,8 @@
 /* First and longest pause between attempts to send frames that the kernel left in its ring. */
 #define RESEND_NS     50000
 #define RESEND_MAX_NS 1000000
-/* The pause while the interface is down. */
-#define RESEND_DOWN_NS 100000000
+/* The pause while the interface is down; dpdk_port_link_returned ends it early. */
+#define RESEND_DOWN_NS 10000000000ull
 
 /*
  * Counts bytes that the kernel has sent while frames are left. No frame is longer than frame_max,
@@ -50,6 +50,17 @@ void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now)
 		port->backlog.frames = port->backlog.sent_bytes = 0;
 	port->backlog.at = now + port->backlog.pause;
 	port->backlog.pause = RTE_MIN(2 * port->backlog.pause, RESEND_MAX_NS);
+}
+
+void dpdk_port_link_returned(struct netdev *netdev)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	if (!port->backlog.down)
+		return;
+	/* The error of the link's end, which the next attempt would return in place of sending. */
+	packet_socket_clear_error(port->packet_fd);
+	port->backlog.at = 0;
 }
 
 /* How many frames the driver may get now. With a full ring the driver would wait for a free slot,

@@ -119,6 +119,12 @@ int netdev_set_allmulticast(struct netdev *port);
  * again until netdev_close.
  */
 bool netdev_is_up(struct netdev *port);
+/*
+ * Call it when the kernel's interface below the port may have a link again: an af_packet port then
+ * sends the frames that it kept meanwhile in the next netdev_rx, which is due at once
+ * (netdev_next_deadline). Without the call it tries each 10 s.
+ */
+void netdev_link_returned(struct netdev *port);
 /* Page size of the packet buffers' memory in bytes, which shows huge pages; 0 = no buffers. */
 uint64_t netdev_page_size(const struct netdev *port);
 

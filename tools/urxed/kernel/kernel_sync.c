@@ -160,6 +160,9 @@ static void update_uplink(struct kernel_sync *k, struct uplink *u, const struct 
 		log_line("%s is %s", iface->name, u->up ? "up" : "down");
 	if (!u->port)
 		return;
+	/* Also if the link was lost and has returned since the last look. */
+	if (u->up)
+		netdev_link_returned(u->port);
 	memcpy(u->mac, iface->mac, sizeof(u->mac));
 	u->mtu = iface->mtu < u->mtu_max ? (uint16_t)iface->mtu : u->mtu_max;
 }

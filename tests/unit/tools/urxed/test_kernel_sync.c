@@ -36,6 +36,7 @@ static struct {
 	bool notifies;        /* the report says that the interface announces itself */
 	bool overrun;         /* the kernel has dropped reports */
 	bool lost;            /* the port's interface has gone */
+	int returns;          /* calls of netdev_link_returned */
 	bool absent;          /* the interface does not exist */
 	int refused;          /* 0, or the errno value with which the port cannot be opened */
 	int unreadable;       /* 0, or the errno value with which the kernel answers */
@@ -223,6 +224,14 @@ void __wrap_route_neigh_changed(struct route *r, const struct nlmsghdr *message)
 {
 	(void)r;
 	assert_null(message);
+}
+
+void __wrap_netdev_link_returned(struct netdev *port);
+
+void __wrap_netdev_link_returned(struct netdev *port)
+{
+	assert_ptr_equal(port, &w);
+	w.returns++;
 }
 
 int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
@@ -475,6 +484,22 @@ static void rate_is_that_of_the_interface_while_it_has_a_link(void **state)
 	expect_rate("100 Gb/sec (4X EDR)");
 }
 
+/* The port keeps frames until then. A report of a link that was up already may hide that the link
+ * was lost in between. */
+static void port_hears_of_a_link_at_each_report(void **state)
+{
+	(void)state;
+	w.refused = 0;
+	w.no_carrier = true;
+	report();
+	assert_int_equal(w.returns, 0);
+	w.no_carrier = false;
+	for (int reports = 1; reports <= 2; reports++) {
+		report();
+		assert_int_equal(w.returns, reports);
+	}
+}
+
 /* Another interface may have the old name. */
 static void renamed_interface_is_used_by_its_present_name(void **state)
 {
@@ -647,6 +672,7 @@ int main(void)
 		TEST(each_pause_is_twice_as_long_up_to_a_minute),
 		TEST(failed_attempt_is_no_change),
 		TEST(announcement_of_the_interface_is_noticed_once),
+		TEST(port_hears_of_a_link_at_each_report),
 		TEST(interface_that_was_gone_gets_a_new_port),
 		TEST(interface_that_was_gone_without_a_report_gets_a_new_port),
 		TEST(state_that_could_not_be_read_is_read_again),
