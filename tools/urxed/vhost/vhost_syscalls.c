@@ -8,9 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,52 +15,39 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#if defined(__x86_64__)
-#define NATIVE_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define NATIVE_ARCH AUDIT_ARCH_AARCH64
-#endif
+#include <seccomp.h>
 
-#ifdef NATIVE_ARCH
-
-#define VALUES_MAX   8
-#define PROGRAM_MAX  512
-#define X32_BIT      0x40000000u
-#define ANSWER(err)  (SECCOMP_RET_ERRNO | ((err)&SECCOMP_RET_DATA))
-#define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
-#define ANY          SIZE_MAX /* the rule checks no argument */
-
-/* A rule for a system call. It compares the lower 32 bits of argument `arg`, because the kernel
- * uses no others. */
+/* A system call, what it gets, and the conditions on its arguments, of which all must hold. */
 struct syscall_rule {
-	uint32_t number;
-	size_t arg; /* index of the argument, or ANY */
-	enum { ONE_OF, ALL_BITS, NO_BITS } check;
-	uint32_t values[VALUES_MAX];
-	uint32_t n;
-	uint32_t answer; /* SECCOMP_RET_* if the check succeeds */
-	bool and_next;   /* with one value: if the check succeeds, the next rule decides */
+	int number; /* negative: the architecture lacks the call */
+	uint32_t action;
+	unsigned int n;
+	struct scmp_arg_cmp checks[2];
 };
 
-#define CALL(name)                                                             \
-	{                                                                      \
-		.number = __NR_##name, .arg = ANY, .answer = SECCOMP_RET_ALLOW \
+/* The checks compare the lower 32 bits of an argument, because the kernel uses no others. */
+#define IS(arg, value)   SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, UINT32_MAX, value)
+#define HAS(arg, bits)   SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, bits, bits)
+#define LACKS(arg, bits) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, bits, 0)
+
+#define CALL(name)                             \
+	{                                      \
+		SCMP_SYS(name), SCMP_ACT_ALLOW \
 	}
-#define FAIL_CALL(name, err)                                             \
-	{                                                                \
-		.number = __NR_##name, .arg = ANY, .answer = ANSWER(err) \
+#define FAIL_CALL(name, err)                        \
+	{                                           \
+		SCMP_SYS(name), SCMP_ACT_ERRNO(err) \
 	}
-#define CHECKED(name, argument, how, ...)                                                      \
-	{                                                                                      \
-		.number = __NR_##name, .arg = argument, .check = how, .values = {__VA_ARGS__}, \
-		.n = sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t),                     \
-		.answer = SECCOMP_RET_ALLOW                                                    \
+#define CHECKED(name, n, ...)                      \
+	{                                          \
+		SCMP_SYS(name), SCMP_ACT_ALLOW, n, \
+		{                                  \
+			__VA_ARGS__                \
+		}                                  \
 	}
 
-static const struct syscall_rule rules[] = {
+static const struct syscall_rule allowed[] = {
 	/* For the forwarding loop, and for messages of the virtual machine. */
 	CALL(read),
 	CALL(write),
@@ -86,8 +70,8 @@ static const struct syscall_rule rules[] = {
 	CALL(accept),
 	CALL(accept4),
 	/* For the vhost-user socket. */
-	{.number = __NR_socket, .arg = 0, .values = {AF_UNIX}, .n = 1, .and_next = true},
-	CHECKED(socket, 1, ONE_OF, SOCK_STREAM, SOCK_STREAM | SOCK_CLOEXEC),
+	CHECKED(socket, 2, IS(0, AF_UNIX), IS(1, SOCK_STREAM)),
+	CHECKED(socket, 2, IS(0, AF_UNIX), IS(1, SOCK_STREAM | SOCK_CLOEXEC)),
 	CALL(bind),
 	CALL(listen),
 	CALL(getsockopt),
@@ -96,11 +80,15 @@ static const struct syscall_rule rules[] = {
 	CALL(faccessat),
 	CALL(getsockname),
 	CALL(getpeername),
-	CHECKED(fcntl, 1, ONE_OF, F_GETFD, F_SETFD, F_GETFL, F_SETFL),
-	CHECKED(ioctl, 1, ONE_OF, FIONBIO, FIONREAD),
+	CHECKED(fcntl, 1, IS(1, F_GETFD)),
+	CHECKED(fcntl, 1, IS(1, F_SETFD)),
+	CHECKED(fcntl, 1, IS(1, F_GETFL)),
+	CHECKED(fcntl, 1, IS(1, F_SETFL)),
+	CHECKED(ioctl, 1, IS(1, FIONBIO)),
+	CHECKED(ioctl, 1, IS(1, FIONREAD)),
 	/* For memory, of which none becomes executable. */
-	CHECKED(mmap, 2, NO_BITS, PROT_EXEC),
-	CHECKED(mprotect, 2, NO_BITS, PROT_EXEC),
+	CHECKED(mmap, 1, LACKS(2, PROT_EXEC)),
+	CHECKED(mprotect, 1, LACKS(2, PROT_EXEC)),
 	CALL(munmap),
 	CALL(mremap),
 	CALL(madvise),
@@ -108,7 +96,7 @@ static const struct syscall_rule rules[] = {
 	CALL(get_mempolicy),
 	/* For threads. */
 	CALL(futex),
-	CHECKED(clone, 0, ALL_BITS, CLONE_THREAD),
+	CHECKED(clone, 1, HAS(0, CLONE_THREAD)),
 	FAIL_CALL(clone3, ENOSYS),
 	CALL(set_robust_list),
 	CALL(rseq),
@@ -125,7 +113,7 @@ static const struct syscall_rule rules[] = {
 	CALL(restart_syscall),
 	CALL(membarrier),
 	CALL(getrandom),
-	CHECKED(prctl, 0, ONE_OF, PR_SET_NAME),
+	CHECKED(prctl, 1, IS(0, PR_SET_NAME)),
 	/*
 	 * Returns 0 without effect: the real call could move any process of the user to other CPUs,
 	 * and DPDK's threads work without it.
@@ -139,7 +127,7 @@ static const struct syscall_rule rules[] = {
 	CALL(timerfd_settime),
 	/* Lets the process install the second filter, which then forbids this call. */
 	CALL(seccomp),
-#ifdef __x86_64__
+	/* Older calls for the same, which arm64 lacks. */
 	CALL(poll),
 	CALL(select),
 	CALL(epoll_wait),
@@ -154,7 +142,6 @@ static const struct syscall_rule rules[] = {
 	/* Allowed, because clone with CLONE_CHILD_CLEARTID sets the same address, too: glibc waits
 	 * there for the end of a thread. */
 	CALL(set_tid_address),
-#endif
 };
 
 static const struct syscall_rule connect_rule = CALL(connect);
@@ -170,134 +157,50 @@ static const struct syscall_rule start_only[] = {
 
 static const struct syscall_rule socket_rule = FAIL_CALL(socket, EPERM);
 
-struct program {
-	struct sock_filter code[PROGRAM_MAX];
-	unsigned short n;
-};
-
-static void add_code(struct program *p, struct sock_filter code)
+static int add_rules(scmp_filter_ctx filter, const struct syscall_rule *rules, size_t n)
 {
-	p->code[p->n++] = code;
+	int rc = 0;
+
+	for (const struct syscall_rule *r = rules; r < rules + n && !rc; r++)
+		if (r->number >= 0)
+			rc = seccomp_rule_add_array(filter, r->action, r->number, r->n, r->checks);
+	return rc;
 }
 
-#define STATEMENT(p, code, k)     add_code(p, (struct sock_filter)BPF_STMT(code, k))
-#define JUMP(p, code, k, yes, no) add_code(p, (struct sock_filter)BPF_JUMP(code, k, yes, no))
-#define RETURN(p, answer)         STATEMENT(p, BPF_RET | BPF_K, answer)
-
-/* Adds the start of a filter: it kills a process that uses the system call numbers of another
- * architecture, and loads the number of the call. */
-static void add_start(struct program *p)
+/* The process has set no_new_privs already, and the first filter forbids to set it again. */
+static int load_filter(scmp_filter_ctx filter)
 {
-	add_code(p, (struct sock_filter)LOAD(arch));
-	JUMP(p, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0);
-	RETURN(p, SECCOMP_RET_KILL_PROCESS);
-	add_code(p, (struct sock_filter)LOAD(nr));
-	JUMP(p, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
-	RETURN(p, SECCOMP_RET_KILL_PROCESS);
+	return seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS)
+		       ?: seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 0)
+		       ?: seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1)
+		       ?: seccomp_load(filter);
 }
 
-static void load_argument(struct program *p, size_t arg)
+/* Installs a filter of the rules, and of `optional` unless it is NULL; `otherwise`: what other
+ * system calls get. */
+static int install_filter(const struct syscall_rule *rules, size_t n,
+			  const struct syscall_rule *optional, uint32_t otherwise)
 {
-	STATEMENT(p, BPF_LD | BPF_W | BPF_ABS,
-		  (uint32_t)(offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t)));
-}
+	scmp_filter_ctx filter = seccomp_init(otherwise);
+	int rc;
 
-/* Adds the check of a rule with and_next: it fails with EPERM, or goes on with the next rule of the
- * same system call. */
-static void add_first_check(struct program *p, const struct syscall_rule *rule)
-{
-	load_argument(p, rule->arg);
-	JUMP(p, BPF_JMP | BPF_JEQ | BPF_K, rule->values[0], 1, 0);
-	RETURN(p, ANSWER(EPERM));
-	add_code(p, (struct sock_filter)LOAD(nr));
-}
-
-/*
- * Adds the checks of one argument: each returns the rule's answer, or goes on with the next check.
- */
-static void add_checks(struct program *p, const struct syscall_rule *rule)
-{
-	load_argument(p, rule->arg);
-	for (uint32_t i = 0; i < rule->n; i++) {
-		if (rule->check == ONE_OF)
-			JUMP(p, BPF_JMP | BPF_JEQ | BPF_K, rule->values[i], 0, 1);
-		else if (rule->check == ALL_BITS)
-			JUMP(p, BPF_JMP | BPF_JSET | BPF_K, rule->values[i], 0, 1);
-		else
-			JUMP(p, BPF_JMP | BPF_JSET | BPF_K, rule->values[i], 1, 0);
-		RETURN(p, rule->answer);
-	}
-	RETURN(p, ANSWER(EPERM));
-}
-
-static void add_rule(struct program *p, const struct syscall_rule *rule)
-{
-	unsigned short at = p->n;
-
-	JUMP(p, BPF_JMP | BPF_JEQ | BPF_K, rule->number, 0, 0);
-	if (rule->arg == ANY)
-		RETURN(p, rule->answer);
-	else if (rule->and_next)
-		add_first_check(p, rule);
-	else
-		add_checks(p, rule);
-	p->code[at].jf = (uint8_t)(p->n - at - 1);
-}
-
-static int install_filter(struct program *p)
-{
-	const struct sock_fprog filter = {.len = p->n, .filter = p->code};
-
-	long rc = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
-
-	/*
-	 * A positive result is the number of a thread that the kernel could not give this filter.
-	 */
-	return rc > 0 ? -ESRCH : rc ? -errno : 0;
+	if (!filter)
+		return -ENOMEM;
+	rc = add_rules(filter, rules, n) ?: add_rules(filter, optional, optional != NULL)
+	     ?: load_filter(filter);
+	seccomp_release(filter);
+	return rc;
 }
 
 int vhost_syscalls_limit(bool connects)
 {
-	struct program program = {.n = 0};
-
-	_Static_assert(sizeof(rules) / sizeof(rules[0]) * 3 < PROGRAM_MAX - 64, "room");
-	add_start(&program);
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		add_rule(&program, &rules[i]);
-	if (connects)
-		add_rule(&program, &connect_rule);
-	RETURN(&program, ANSWER(EPERM));
-	return install_filter(&program);
+	return install_filter(allowed, sizeof(allowed) / sizeof(allowed[0]),
+			      connects ? &connect_rule : NULL, SCMP_ACT_ERRNO(EPERM));
 }
 
 /* Installs a second filter, because an installed one cannot be changed: a call must pass both. */
 int vhost_syscalls_limit_further(bool connects)
 {
-	struct program program = {.n = 0};
-
-	add_start(&program);
-	for (size_t i = 0; i < sizeof(start_only) / sizeof(start_only[0]); i++)
-		add_rule(&program, &start_only[i]);
-	if (!connects)
-		add_rule(&program, &socket_rule);
-	RETURN(&program, SECCOMP_RET_ALLOW);
-	return install_filter(&program);
+	return install_filter(start_only, sizeof(start_only) / sizeof(start_only[0]),
+			      connects ? NULL : &socket_rule, SCMP_ACT_ALLOW);
 }
-
-#else
-
-/* This architecture's system calls have other numbers, so there is no filter; vhost_sandbox.c
- * reports that. */
-int vhost_syscalls_limit(bool connects)
-{
-	(void)connects;
-	return -ENOTSUP;
-}
-
-int vhost_syscalls_limit_further(bool connects)
-{
-	(void)connects;
-	return -ENOTSUP;
-}
-
-#endif
