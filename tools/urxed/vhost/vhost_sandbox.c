@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "urxed/privilege/capabilities.h"
 #include "urxed/vhost/vhost_syscalls.h"
 
 /* Value of oom_score_adj. If memory is short, the kernel treats a process with 0 like others, and
@@ -50,27 +50,6 @@ static void write_id_map(const char *path, unsigned int id)
 
 /* --- Capabilities */
 
-#define BIT(capability) (1u << (capability))
-
-/*
- * Takes away all capabilities but those in `kept`, bits 1 << CAP_.... Root keeps CAP_DAC_OVERRIDE,
- * because the socket's directory may belong to the machine's user, and CAP_SYS_CHROOT until
- * vhost_sandbox_enter. Returns 0 or a negative errno value.
- */
-static int limit_capabilities(uint32_t kept)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-
-	if (syscall(SYS_capget, &header, data))
-		return -errno;
-	data[0].effective &= kept;
-	data[0].permitted &= kept;
-	data[1].effective = data[1].permitted = 0;
-	data[0].inheritable = data[1].inheritable = 0;
-	return syscall(SYS_capset, &header, data) ? -errno : 0;
-}
-
 /* Gives the process of an ordinary user CAP_SYS_CHROOT, in a user namespace of its own. The user
  * keeps its UID and its rights to files there. */
 static void enter_user_namespace(void)
@@ -84,6 +63,8 @@ static void enter_user_namespace(void)
 	write_id_map("/proc/self/gid_map", gid);
 }
 
+/* Root keeps CAP_DAC_OVERRIDE, because the socket's directory may belong to the machine's user, and
+ * CAP_SYS_CHROOT until vhost_sandbox_enter. */
 void vhost_sandbox_prepare(void)
 {
 	const struct rlimit none = {0, 0}, few = {DESCRIPTORS, DESCRIPTORS};
@@ -93,7 +74,7 @@ void vhost_sandbox_prepare(void)
 	setrlimit(RLIMIT_NOFILE, &few);
 	write_proc("/proc/self/oom_score_adj", OOM_SCORE);
 	enter_user_namespace();
-	limit_capabilities(BIT(CAP_SYS_CHROOT) | BIT(CAP_DAC_OVERRIDE));
+	capabilities_keep(CAPABILITY(CAP_SYS_CHROOT) | CAPABILITY(CAP_DAC_OVERRIDE));
 }
 
 /* --- The root directory */
@@ -127,7 +108,7 @@ int vhost_sandbox_enter(struct netdev_vhost_spec *spec, char *error, uint32_t er
 	int rc;
 
 	change_root(spec);
-	rc = limit_capabilities(BIT(CAP_DAC_OVERRIDE));
+	rc = capabilities_keep(CAPABILITY(CAP_DAC_OVERRIDE));
 	if (!rc && (prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))
 		rc = -errno;
 	if (!rc)

@@ -26,10 +26,10 @@
 /* Lowest number for received descriptors: above the numbers that the new process gets
  * (vhost_main.h), so that no dup2 overwrites one of them. */
 #define FD_FIRST 16
+#define RUN_FDS  4 /* descriptors with RUN, in the order of struct vhost_spawner_fds */
 
-/* Tasks of the helper. FIRST_FDS precedes RUN, because a new process needs four descriptors, and a
- * packet carries two. */
-enum task { FIRST_FDS = 1, RUN, KILL, REAP };
+/* Tasks of the helper. */
+enum task { RUN = 1, KILL, REAP };
 
 struct request {
 	enum task task;
@@ -50,19 +50,17 @@ static uint32_t last_number; /* number of the last request */
 
 /* --- The helper */
 
-static void close_fds(int fds[UNIX_PACKET_FDS])
+static void close_fds(const int fds[RUN_FDS])
 {
-	for (int i = 0; i < UNIX_PACKET_FDS; i++) {
+	for (int i = 0; i < RUN_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-		fds[i] = -1;
-	}
 }
 
 /* Moves descriptors to numbers from FD_FIRST on. Returns 0 or a negative errno value. */
-static int raise_fds(int fds[UNIX_PACKET_FDS])
+static int raise_fds(int fds[RUN_FDS])
 {
-	for (int i = 0; i < UNIX_PACKET_FDS; i++) {
+	for (int i = 0; i < RUN_FDS; i++) {
 		int copy = fcntl(fds[i], F_DUPFD_CLOEXEC, FD_FIRST);
 
 		if (copy < 0)
@@ -108,18 +106,17 @@ static int spawn_program(char *text, const posix_spawn_file_actions_t *actions, 
 	return rc;
 }
 
-static int run_process(struct request *request, int first[UNIX_PACKET_FDS],
-		       int second[UNIX_PACKET_FDS], pid_t *pid)
+static int run_process(struct request *request, int fds[RUN_FDS], pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
-	int rc = raise_fds(first) ?: raise_fds(second);
-	const struct vhost_spawner_fds fds = {first[0], first[1], second[0], second[1]};
+	int rc = raise_fds(fds);
+	const struct vhost_spawner_fds given = {fds[0], fds[1], fds[2], fds[3]};
 
 	if (rc)
 		return rc;
 	request->text[sizeof(request->text) - 1] = '\0';
 	posix_spawn_file_actions_init(&actions);
-	rc = add_actions(&actions, &fds) ?: spawn_program(request->text, &actions, pid);
+	rc = add_actions(&actions, &given) ?: spawn_program(request->text, &actions, pid);
 	posix_spawn_file_actions_destroy(&actions);
 	return rc;
 }
@@ -147,13 +144,12 @@ static void serve_kill(const struct request *request)
 		kill(request->pid, SIGKILL);
 }
 
-static void serve_run(struct request *request, int first[UNIX_PACKET_FDS],
-		      int second[UNIX_PACKET_FDS])
+static void serve_run(struct request *request, int fds[RUN_FDS])
 {
 	struct answer a = {.number = request->number};
 	int pid_fd = -1;
 
-	a.rc = run_process(request, first, second, &a.pid);
+	a.rc = run_process(request, fds, &a.pid);
 	if (!a.rc) {
 		pid_fd = pidfd_open(a.pid, 0);
 		a.rc = pid_fd < 0 ? -errno : 0;
@@ -176,22 +172,17 @@ static void serve_reap(const struct request *request)
 
 static void serve_requests(void)
 {
-	struct unix_packet_extras first = {.fds = {-1, -1}}, extras;
 	struct request request;
+	int fds[RUN_FDS];
 
-	while (unix_packet_recv(HELPER_SOCKET, &request, sizeof(request), &extras) ==
+	while (unix_packet_recv_fds(HELPER_SOCKET, &request, sizeof(request), fds, RUN_FDS) ==
 	       sizeof(request)) {
 		switch (request.task) {
-		case FIRST_FDS:
-			close_fds(first.fds);
-			first = extras;
-			continue;
-		case RUN: serve_run(&request, first.fds, extras.fds); break;
+		case RUN: serve_run(&request, fds); break;
 		case KILL: serve_kill(&request); break;
 		case REAP: serve_reap(&request); break;
 		}
-		close_fds(first.fds);
-		close_fds(extras.fds);
+		close_fds(fds);
 	}
 }
 
@@ -274,19 +265,15 @@ bool vhost_spawner_ended(void)
 int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid_t *pid,
 		      int *pid_fd)
 {
-	const int first[] = {fds->kick, fds->log}, second[] = {fds->memory, fds->wake};
-	struct request request = {.task = FIRST_FDS, .number = ++last_number};
+	const int given[RUN_FDS] = {fds->kick, fds->log, fds->memory, fds->wake};
+	struct request request = {.task = RUN, .number = ++last_number};
 	struct answer a;
 	int rc;
 
 	if (helper.socket < 0)
 		return -EPERM;
-	rc = unix_packet_send(helper.socket, &request, sizeof(request), first, UNIX_PACKET_FDS);
-	request.task = RUN;
 	snprintf(request.text, sizeof(request.text), "%s", text);
-	if (!rc)
-		rc = unix_packet_send(helper.socket, &request, sizeof(request), second,
-				      UNIX_PACKET_FDS);
+	rc = unix_packet_send(helper.socket, &request, sizeof(request), given, RUN_FDS);
 	if (!rc)
 		rc = await_answer(&request, &a, pid_fd);
 	if (!rc)
