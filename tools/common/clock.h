@@ -23,6 +23,12 @@ static inline uint64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
+/* The earlier of two deadlines; UINT64_MAX is none. */
+static inline uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* CLOCK_REALTIME, in nanoseconds since 1970: the time of frames and calls in captures. */
 static inline uint64_t wall_ns(void)
 {

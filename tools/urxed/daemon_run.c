@@ -259,48 +259,26 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	follow_taps(d);
 	neigh_tick(&d->neigh, now);
 	next = sessions_tick(&d->sessions, now);
-	due = listener_tick(&d->listener, now);
-	if (due < next)
-		next = due;
-	due = rdmacm_tick(&d->rdmacm, now);
-	if (due < next)
-		next = due;
-	due = monitor_tick(&d->monitor, now);
-	if (due < next)
-		next = due;
-	due = vm_port_set_tick(&d->vm_ports, now);
-	if (due < next)
-		next = due;
-	due = uplink_set_tick(&d->uplinks, now);
-	if (due < next)
-		next = due;
-	due = tick_bond(d, now);
-	if (due < next)
-		next = due;
-	due = device_files_tick(&d->files, &d->host, now);
-	if (due < next)
-		next = due;
-	due = hca_monitor_deadline(&d->hca);
-	if (due < next)
-		next = due;
-	due = kernel_sync_deadline(&d->kernel);
-	if (due < next)
-		next = due;
+	next = earlier(next, listener_tick(&d->listener, now));
+	next = earlier(next, rdmacm_tick(&d->rdmacm, now));
+	next = earlier(next, monitor_tick(&d->monitor, now));
+	next = earlier(next, vm_port_set_tick(&d->vm_ports, now));
+	next = earlier(next, uplink_set_tick(&d->uplinks, now));
+	next = earlier(next, tick_bond(d, now));
+	next = earlier(next, device_files_tick(&d->files, &d->host, now));
+	next = earlier(next, hca_monitor_deadline(&d->hca));
+	next = earlier(next, kernel_sync_deadline(&d->kernel));
 	/* Asks again after neigh_tick, because rdma_cm's MADs may have started address resolutions
 	 * since. */
-	due = neigh_deadline(&d->neigh);
-	if (due < next)
-		next = due;
+	next = earlier(next, neigh_deadline(&d->neigh));
 	/* Asks again, because since sessions_tick the bond or a port may have sent notices to
 	 * processes that failed. */
-	due = sessions_resend_port(&d->sessions);
-	if (due < next)
-		next = due;
+	next = earlier(next, sessions_resend_port(&d->sessions));
 	due = idle_deadline(d, now);
 	if (due <= now)
 		d->stop |= listener_retire(&d->listener, now);
-	else if (due < next)
-		next = due;
+	else
+		next = earlier(next, due);
 	return next;
 }
 
@@ -320,8 +298,7 @@ static void sleep_until_event(struct daemon *d)
 		 * the events that wait. */
 		if (sessions_reap(&d->sessions))
 			due = now;
-		if (due < next)
-			next = due;
+		next = earlier(next, due);
 		wait_events(d, next == UINT64_MAX ? next : next > now ? next - now : 0);
 	}
 	switch_set_sleeping(&d->sw, false);

@@ -76,22 +76,17 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 	/* A daemon that gave no port in time would not answer the session either. */
 	if (!vm->link.away && vm->link.error == -ETIMEDOUT)
 		vm->session.pause = vm->link.pause;
-	due = vm_session_tick(&vm->session, now);
-	if (due < next)
-		next = due;
+	next = earlier(next, vm_session_tick(&vm->session, now));
 	if (vm_session_has_demanded(&vm->session))
 		request_introductions(vm);
-	due = machine_peers_tick(&vm->peers, now);
-	if (due < next)
-		next = due;
-	due = engine_recording_tick(&vm->recording, now, vm->rdma.dev, vm->session.nic);
-	if (due < next)
-		next = due;
+	next = earlier(next, machine_peers_tick(&vm->peers, now));
+	next = earlier(next,
+		       engine_recording_tick(&vm->recording, now, vm->rdma.dev, vm->session.nic));
 	due = announcer_tick(&vm->announcer, &vm->link, now, &began);
 	/* The machine has a port now, so its connections may repeat lost packets at once. */
 	if (began)
 		pvrdma_station_returned(vm->rdma.dev, now, vm->link.mac);
-	return due < next ? due : next;
+	return earlier(next, due);
 }
 
 static void dispatch_to_function(struct vm *vm, struct function *f, int fd)
@@ -175,14 +170,11 @@ static uint64_t until(uint64_t time, uint64_t now)
  * a sleep without events. */
 static uint64_t prepare_sleep(struct vm *vm, uint64_t now)
 {
-	uint64_t next = tick(vm, now);
-	uint64_t due = vm->paused ? UINT64_MAX : datapath_deadline(&vm->datapath, now);
+	uint64_t next = tick(vm, now), due;
 
-	if (due < next)
-		next = due;
-	due = machine_hca_deadline(&vm->hca);
-	if (due < next)
-		next = due;
+	if (!vm->paused)
+		next = earlier(next, datapath_deadline(&vm->datapath, now));
+	next = earlier(next, machine_hca_deadline(&vm->hca));
 	if (vm->held && next > now + HELD_NS)
 		next = now + HELD_NS;
 	if (vm->paused)

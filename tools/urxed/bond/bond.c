@@ -7,6 +7,7 @@
 
 #include <netdev/packet_port.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 
 #define LINE 256 /* longest list of members in the log */
@@ -291,16 +292,14 @@ static uint64_t next_round(const struct bond *b, uint64_t now)
 
 static uint64_t tick_health(struct bond *b, uint64_t now)
 {
-	uint64_t next = UINT64_MAX, due;
+	uint64_t next = UINT64_MAX;
 
 	for (uint32_t i = 0; i < b->n; i++) {
 		struct bond_member *m = &b->members[i];
 
 		if (bond_health_tick(&m->health, now))
 			handle_change(b, now, m);
-		due = bond_health_deadline(&m->health);
-		if (due < next)
-			next = due;
+		next = earlier(next, bond_health_deadline(&m->health));
 	}
 	return next;
 }
@@ -323,17 +322,14 @@ static uint64_t tick_announcements(struct bond *b, uint64_t now)
 
 uint64_t bond_tick(struct bond *b, uint64_t now)
 {
-	uint64_t next = UINT64_MAX, due;
+	uint64_t next;
 
 	if (b->mode == BOND_NONE)
 		return UINT64_MAX;
 	/* Before the other timers, because the end of a round may change what they have to do. */
-	due = tick_rounds(b, now);
-	next = due < next ? due : next;
-	due = tick_health(b, now);
-	next = due < next ? due : next;
-	due = tick_announcements(b, now);
-	return due < next ? due : next;
+	next = tick_rounds(b, now);
+	next = earlier(next, tick_health(b, now));
+	return earlier(next, tick_announcements(b, now));
 }
 
 /* --- Frames */

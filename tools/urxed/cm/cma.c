@@ -9,6 +9,8 @@
 
 #include <rxe/rxe.h>
 
+#include "common/clock.h"
+
 #define PSN_MASK 0xffffffu
 
 void cma_emit_event(struct cma_id *id, enum cma_event_type type, int status)
@@ -207,15 +209,13 @@ static void input_early_requests(struct cma *cma)
 
 uint64_t cma_next_deadline(const struct cma *cma)
 {
-	uint64_t next = cma_early_req_deadline(&cma->early), due = UINT64_MAX;
+	uint64_t next = earlier(cma_early_req_deadline(&cma->early), cma->waiting_due);
 
-	if (cma->waiting_due < next)
-		next = cma->waiting_due;
 	/* While QP1's queue lacks room, cma_tick cannot send. So the timers do not count: the
 	 * caller calls cma_tick when there is room again. */
 	if (cma->ops->has_room(cma->ctx))
-		due = cm_next_deadline(cma->cm);
-	return due < next ? due : next;
+		next = earlier(next, cm_next_deadline(cma->cm));
+	return next;
 }
 
 uint64_t cma_tick(struct cma *cma, uint64_t now)

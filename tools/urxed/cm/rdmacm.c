@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/rundir.h"
 #include "urxed/epoll_watch.h"
@@ -219,15 +220,13 @@ void rdmacm_event(struct rdmacm *r, uint64_t now)
  */
 uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now)
 {
-	uint64_t next, due;
+	uint64_t next;
 
 	gsi_run(&r->gsi, now);
 	next = ucma_tick(&r->ucma, now);
 	gsi_run(&r->gsi, now);
-	due = ucma_flush(&r->ucma);
-	next = due < next ? due : next;
-	due = cma_next_deadline(&r->ucma.cma);
-	return due < next ? due : next;
+	next = earlier(next, ucma_flush(&r->ucma));
+	return earlier(next, cma_next_deadline(&r->ucma.cma));
 }
 
 void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,

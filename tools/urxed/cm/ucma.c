@@ -12,6 +12,7 @@
 
 #include <vnic/peer_socket.h>
 
+#include "common/clock.h"
 #include "common/rundir.h"
 #include "common/unix_packet.h"
 #include "urxed/privilege/fd_guard.h"
@@ -236,8 +237,8 @@ static uint64_t tick_departed(struct ucma *u)
 			continue;
 		if (file->forget_at <= u->cma.now)
 			end_file(file);
-		else if (file->forget_at < due)
-			due = file->forget_at;
+		else
+			due = earlier(due, file->forget_at);
 	}
 	return due;
 }
@@ -662,16 +663,12 @@ uint64_t ucma_tick(struct ucma *u, uint64_t now)
 {
 	uint64_t (*const ticks[])(struct ucma *) = {tick_claims, tick_departed, tick_ended,
 						    tick_listener};
-	uint64_t next = UINT64_MAX, due;
+	uint64_t next = UINT64_MAX;
 
 	u->cma.now = now;
-	for (size_t i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++) {
-		due = ticks[i](u);
-		next = due < next ? due : next;
-	}
+	for (size_t i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++)
+		next = earlier(next, ticks[i](u));
 	/* Runs last, because the calls above may start timers of connections. */
-	due = cma_tick(&u->cma, now);
-	next = due < next ? due : next;
-	due = ucma_flush(u);
-	return due < next ? due : next;
+	next = earlier(next, cma_tick(&u->cma, now));
+	return earlier(next, ucma_flush(u));
 }

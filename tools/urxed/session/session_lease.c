@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "urxed/session/process_info.h"
 #include "urxed/session/quota.h"
@@ -404,9 +405,7 @@ static bool any_awaits_welcome(const struct sessions *sessions)
 static uint64_t tick_welcomes(struct sessions *sessions, uint64_t now)
 {
 	const struct lease_store *store = sessions->lease_store;
-	uint64_t again = now + CLAIM_CHECK_NS, next;
-
-	next = tick_claims(sessions, now);
+	const uint64_t next = tick_claims(sessions, now);
 	/* Checks all claimants in /proc only while a process waits for its welcome, because that is
 	 * slow. */
 	if (!any_awaits_welcome(sessions))
@@ -414,7 +413,7 @@ static uint64_t tick_welcomes(struct sessions *sessions, uint64_t now)
 			       ? next
 			       : UINT64_MAX;
 	if (lease_store_prune_claims(sessions->lease_store))
-		return again < next ? again : next;
+		return earlier(next, now + CLAIM_CHECK_NS);
 	for (struct session *s = sessions->list; s; s = s->next)
 		if (s->awaits_welcome && !s->closed)
 			welcome_late(sessions, s);
@@ -423,15 +422,12 @@ static uint64_t tick_welcomes(struct sessions *sessions, uint64_t now)
 
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 {
-	uint64_t next, due;
+	uint64_t next;
 
 	sessions->now = now;
 	next = tick_welcomes(sessions, now);
-	due = sessions_tick_ends(sessions, now);
-	if (due < next)
-		next = due;
-	due = sessions_resend_port(sessions);
-	return due < next ? due : next;
+	next = earlier(next, sessions_tick_ends(sessions, now));
+	return earlier(next, sessions_resend_port(sessions));
 }
 
 bool session_is_lost(const struct sessions *sessions, const struct session *s, int rc)

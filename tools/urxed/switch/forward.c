@@ -603,27 +603,22 @@ bool switch_run(struct vswitch *sw, uint64_t now)
 static uint64_t next_uplink_poll(const struct switch_port *port, uint64_t now)
 {
 	struct netdev *netdev = port->uplink ? port->uplink->port : NULL;
-	uint64_t next, look;
+	uint64_t next;
 
 	if (!netdev)
 		return UINT64_MAX;
 	next = netdev_next_deadline(netdev);
 	if (netdev_wait_fd(netdev) >= 0)
 		return next;
-	look = now + netdev_poll_interval_ns(now - port->moved_at);
-	return look < next ? look : next;
+	return earlier(next, now + netdev_poll_interval_ns(now - port->moved_at));
 }
 
 uint64_t switch_deadline(const struct vswitch *sw, uint64_t now)
 {
-	uint64_t next = sw->retry_at, due;
-	uint32_t i;
+	uint64_t next = sw->retry_at;
 
-	for (i = 0; i < sw->n_uplinks; i++) {
-		due = next_uplink_poll(&sw->uplink_ports[i], now);
-		if (due < next)
-			next = due;
-	}
+	for (uint32_t i = 0; i < sw->n_uplinks; i++)
+		next = earlier(next, next_uplink_poll(&sw->uplink_ports[i], now));
 	return next;
 }
 

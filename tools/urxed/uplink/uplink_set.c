@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "urxed/epoll_watch.h"
 
@@ -178,14 +179,11 @@ void uplink_set_event(struct uplink_set *all, uint64_t now)
 
 uint64_t uplink_set_tick(struct uplink_set *all, uint64_t now)
 {
-	uint64_t next = UINT64_MAX, due;
-	uint32_t i;
+	uint64_t next = UINT64_MAX;
 
-	for (i = 0; i < all->n; i++) {
-		due = all->at[i].is_vhost ? vhost_process_tick(&all->at[i].vhost, now) : UINT64_MAX;
-		if (due < next)
-			next = due;
-	}
+	for (uint32_t i = 0; i < all->n; i++)
+		if (all->at[i].is_vhost)
+			next = earlier(next, vhost_process_tick(&all->at[i].vhost, now));
 	return next;
 }
 

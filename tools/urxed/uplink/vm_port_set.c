@@ -12,6 +12,7 @@
 #include <netdev/shm.h>
 #include <vnic/peer_socket.h>
 
+#include "common/clock.h"
 #include "common/rundir.h"
 #include "common/unix_packet.h"
 #include "urxed/privilege/fd_guard.h"
@@ -423,7 +424,6 @@ void vm_port_set_event(struct vm_port_set *all, uint64_t now)
 uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now)
 {
 	const uint64_t next = mac_store_tick(&all->macs, now);
-	uint64_t due;
 
 	note_carriers(all, now);
 	for (uint32_t i = 0; i < SWITCH_SLOTS && all->n; i++) {
@@ -434,8 +434,7 @@ uint64_t vm_port_set_tick(struct vm_port_set *all, uint64_t now)
 		else if (netdev_shm_state(all->sw->uplinks[i].port) == NETDEV_SHM_BROKEN)
 			remove_port(all, i, now, "its process broke the rings of its port");
 	}
-	due = accept_pause_tick(&all->pause, now);
-	return due < next ? due : next;
+	return earlier(next, accept_pause_tick(&all->pause, now));
 }
 
 static bool has_joined(const struct vm_port_set *all)
