@@ -134,15 +134,6 @@ uint64_t netdev_page_size(const struct netdev *port)
 	return port->ops->page_size ? port->ops->page_size(port) : 0;
 }
 
-#define COUNTER_NAME(id, name, text) [NETDEV_##id] = name,
-
-static const char *const counter_names[] = {NETDEV_COUNTER_LIST(COUNTER_NAME)};
-
-const char *netdev_counter_name(enum netdev_counter counter)
-{
-	return (unsigned int)counter < NETDEV_COUNTER_COUNT ? counter_names[counter] : NULL;
-}
-
 void netdev_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT])
 {
 	port = lowest(port);

@@ -5,15 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNTER_NAME(id, name, text) name,
-
-const char *cm_counter_name(enum cm_counter counter)
-{
-	static const char *const names[] = {CM_COUNTER_LIST(COUNTER_NAME)};
-
-	return names[counter];
-}
-
 void cm_count(struct cm *cm, enum cm_counter counter)
 {
 	cm->counters[counter]++;

@@ -37,7 +37,6 @@
 static void log_counters(const struct daemon *d)
 {
 	monitor_log_counters(&d->monitor);
-	rdmacm_log_counters(&d->rdmacm);
 	if (fd_guard_count())
 		log_line("connections closed because programs sent descriptors: %llu",
 			 (unsigned long long)fd_guard_count());
@@ -70,7 +69,7 @@ static void publish_change(struct daemon *d, const struct host *before)
 	direct_uplink_fill(&d->direct_uplink, &d->host);
 	sessions_update_uplink(&d->sessions);
 	neigh_host_changed(&d->neigh);
-	rdmacm_host_changed(&d->rdmacm);
+	gsi_host_changed(&d->rdmacm.gsi);
 	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))
 		log_line("%s", error);
 	host_fill_port(before, &was);
@@ -183,9 +182,9 @@ static void dispatch_event(struct daemon *d, uint64_t now, void *what)
 	else if (what == &d->listener)
 		listener_event(&d->listener, now);
 	else if (what == &d->monitor)
-		monitor_event(&d->monitor, now);
+		control_event(&d->monitor.control, now);
 	else if (what == &d->rdmacm)
-		rdmacm_event(&d->rdmacm, now);
+		ucma_input(&d->rdmacm.ucma, now);
 	else if (what)
 		handle_session(d, now, what);
 }
@@ -204,7 +203,7 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 	/* After a full batch more events may wait. Serves rdma_cm before them, so that its programs
 	 * do not wait until the daemon has served up to a thousand sessions. */
 	if (n == EVENTS)
-		rdmacm_event(&d->rdmacm, now);
+		ucma_input(&d->rdmacm.ucma, now);
 	sessions_reap(&d->sessions);
 }
 
@@ -216,8 +215,7 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
  */
 static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 {
-	if (!d->options.private || d->sessions.n || d->vm_ports.n ||
-	    rdmacm_open_files(&d->rdmacm)) {
+	if (!d->options.private || d->sessions.n || d->vm_ports.n || d->rdmacm.ucma.n) {
 		d->idle = false;
 		return UINT64_MAX;
 	}
@@ -261,7 +259,7 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	next = sessions_tick(&d->sessions, now);
 	next = earlier(next, listener_tick(&d->listener, now));
 	next = earlier(next, rdmacm_tick(&d->rdmacm, now));
-	next = earlier(next, monitor_tick(&d->monitor, now));
+	next = earlier(next, control_tick(&d->monitor.control, now));
 	next = earlier(next, vm_port_set_tick(&d->vm_ports, now));
 	next = earlier(next, uplink_set_tick(&d->uplinks, now));
 	next = earlier(next, tick_bond(d, now));
@@ -312,7 +310,7 @@ int daemon_run(struct daemon *d)
 	sched_request_short_slice();
 	now = now_ns();
 	sessions_begin_claims(&d->sessions, now);
-	rdmacm_begin_claims(&d->rdmacm, now);
+	ucma_begin_claims(&d->rdmacm.ucma, now);
 	while (!d->stop) {
 		now = now_ns();
 		if (!switch_run(&d->sw, now)) {

@@ -9,14 +9,6 @@
 
 #define LINK_MBPS 10000
 
-const char *vnic_counter_name(enum vnic_counter counter)
-{
-#define NAME(id, name, text) [VNIC_##id] = name,
-	static const char *const names[] = {VNIC_COUNTER_LIST(NAME)};
-#undef NAME
-	return counter < VNIC_COUNTER_COUNT ? names[counter] : "unknown";
-}
-
 /* Makes buffers for the maximum number of queues: untouched memory costs nothing. False: no memory.
  */
 static bool make_buffers(struct vnic_device *dev)

@@ -152,8 +152,6 @@ uint64_t netdev_page_size(const struct netdev *port);
 
 #define NETDEV_COUNTER_ENUM(id, name, text) NETDEV_##id,
 enum netdev_counter { NETDEV_COUNTER_LIST(NETDEV_COUNTER_ENUM) NETDEV_COUNTER_COUNT };
-/* The printed name; NULL: no such counter. */
-const char *netdev_counter_name(enum netdev_counter counter);
 /* Reads the device's counters, too, by system calls. All 0 for ports that do not count. */
 void netdev_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT]);
 

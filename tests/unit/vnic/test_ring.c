@@ -264,14 +264,6 @@ static void test_quiesced_nic_passes_no_frames(void **state)
 	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data)), -ENETDOWN);
 }
 
-static void test_counter_names_are_known(void **state)
-{
-	(void)state;
-	assert_string_equal(vnic_counter_name(VNIC_TX_FRAMES), "tx_frames");
-	assert_string_equal(vnic_counter_name(VNIC_INTERRUPTS), "interrupts");
-	assert_string_equal(vnic_counter_name(VNIC_COUNTER_COUNT), "unknown");
-}
-
 #define LOOP_TEST(f) cmocka_unit_test_setup_teardown(f, open_loop, close_loop)
 
 int main(void)
@@ -285,7 +277,6 @@ int main(void)
 		LOOP_TEST(test_runt_and_too_long_frames_are_refused),
 		LOOP_TEST(test_processes_share_a_mac_they_cannot_change),
 		LOOP_TEST(test_quiesced_nic_passes_no_frames),
-		cmocka_unit_test(test_counter_names_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

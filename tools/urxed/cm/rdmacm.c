@@ -193,11 +193,6 @@ int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now
 	return rc ? rc : epoll_watch_add(sessions->epoll_fd, r->ucma.epoll_fd, r, error);
 }
 
-void rdmacm_begin_claims(struct rdmacm *r, uint64_t now)
-{
-	ucma_begin_claims(&r->ucma, now);
-}
-
 void rdmacm_close(struct rdmacm *r)
 {
 	if (!r->sessions)
@@ -207,11 +202,6 @@ void rdmacm_close(struct rdmacm *r)
 	/* ucma_close may queue MADs to peers, which gsi_close drops. */
 	ucma_close(&r->ucma, r->run_dir);
 	gsi_close(&r->gsi);
-}
-
-void rdmacm_event(struct rdmacm *r, uint64_t now)
-{
-	ucma_input(&r->ucma, now);
 }
 
 /*
@@ -236,27 +226,4 @@ void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,
 		cma_neigh_answer(w, status, hop);
 	else
 		gsi_neigh_answer(&r->gsi, w, status, hop);
-}
-
-void rdmacm_host_changed(struct rdmacm *r)
-{
-	gsi_host_changed(&r->gsi);
-}
-
-void rdmacm_log_counters(const struct rdmacm *r)
-{
-	const uint64_t *counters = cm_counters(r->ucma.cma.cm);
-
-	for (int i = 0; i < CM_COUNTER_COUNT; i++)
-		if (counters[i])
-			log_line("%s: %llu", cm_counter_name(i), (unsigned long long)counters[i]);
-	for (int i = 0; i < GSI_DROP_COUNT; i++)
-		if (r->gsi.drops[i])
-			log_line("dropped %s: %llu", gsi_drop_name(i),
-				 (unsigned long long)r->gsi.drops[i]);
-}
-
-uint32_t rdmacm_open_files(const struct rdmacm *r)
-{
-	return r->ucma.n;
 }

@@ -28,26 +28,15 @@ struct rdmacm {
  */
 int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now,
 		struct sessions *sessions, char error[RDMACM_ERROR]);
-/* Call it when the daemon begins to serve clients: these may claim recorded IDs for
- * UCMA_CLAIM_TIME_NS from `now` on. */
-void rdmacm_begin_claims(struct rdmacm *r, uint64_t now);
 /* Accepts a zeroed structure. Sends no DREQ to peers, because another daemon may take over the
  * connections. */
 void rdmacm_close(struct rdmacm *r);
 
-/* Handles connections and commands of programs. Call it when the epoll set reports r. */
-void rdmacm_event(struct rdmacm *r, uint64_t now);
 /* Handles expired timers and received MADs; returns the time of the next call in ns, UINT64_MAX: no
  * timer runs. */
 uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now);
 /* Call it with neigh.h's answer for a waiter of gsi_send.c or cma_resolve.c. */
 void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,
 			 const struct vnic_next_hop *hop);
-/* Call it after the host's addresses have changed: gives them to QP1. */
-void rdmacm_host_changed(struct rdmacm *r);
-/* Writes the counters that are not 0 to the log. */
-void rdmacm_log_counters(const struct rdmacm *r);
-/* Returns how many open files of /dev/infiniband/rdma_cm programs have. */
-uint32_t rdmacm_open_files(const struct rdmacm *r);
 
 #endif

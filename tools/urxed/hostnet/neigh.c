@@ -7,15 +7,6 @@
 #include "urxed/hostnet/arp_nd.h"
 #include "urxed/hostnet/route.h"
 
-#define COUNTER_NAME(id, name, text) name,
-
-const char *neigh_counter_name(enum neigh_counter counter)
-{
-	static const char *const names[] = {NEIGH_COUNTER_LIST(COUNTER_NAME)};
-
-	return names[counter];
-}
-
 void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops *ops, void *ctx)
 {
 	memset(n, 0, sizeof(*n));

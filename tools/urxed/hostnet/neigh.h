@@ -52,7 +52,6 @@
 
 #define NEIGH_COUNTER_ENUM(id, name, text) NEIGH_COUNT_##id,
 enum neigh_counter { NEIGH_COUNTER_LIST(NEIGH_COUNTER_ENUM) NEIGH_COUNTER_COUNT };
-const char *neigh_counter_name(enum neigh_counter counter);
 
 /* The module to which the answer goes. */
 enum neigh_asker { NEIGH_FOR_SESSION, NEIGH_FOR_GSI, NEIGH_FOR_CMA };

@@ -14,15 +14,6 @@
 #define NEXT_V1   0x1b /* GRH's NxtHdr (IBA 8.3.7): no UDP header follows */
 #define HOP_LIMIT 64
 
-#define DROP_NAME(id, name, text) name,
-
-const char *gsi_drop_name(enum gsi_drop drop)
-{
-	static const char *const names[] = {GSI_DROP_LIST(DROP_NAME)};
-
-	return names[drop];
-}
-
 /* --- The engine */
 
 static bool store_completion(void *ctx, const struct urxe_wc *wc)

@@ -41,7 +41,6 @@
 
 #define GSI_DROP_ENUM(id, name, text) GSI_DROP_##id,
 enum gsi_drop { GSI_DROP_LIST(GSI_DROP_ENUM) GSI_DROP_COUNT };
-const char *gsi_drop_name(enum gsi_drop drop);
 
 struct gsi_ops {
 	/* Whether the switch now takes GSI_BURST frames. If not, MADs stay in the queue, and the

@@ -10,31 +10,27 @@
 #include <vnic/inbox.h>
 
 #include "urxed/qp1/gsi.h"
+#include "urxed/report/counter_row.h"
 #include "urxed/switch/switch_port.h"
 #include "vm/host/switch_link.h"
 
-struct row {
-	const char *name;
-	const char *text;
-};
-
-#define ROW(id, name, text) {name, text},
-static const struct row switch_rows[] = {SWITCH_COUNTER_LIST(ROW)};
-static const struct row switch_drops[] = {SWITCH_DROP_LIST(ROW)};
-static const struct row nic_rows[] = {VNIC_COUNTER_LIST(ROW)};
-static const struct row uplink_rows[] = {NETDEV_COUNTER_LIST(ROW)};
-static const struct row engine_rows[] = {URXE_EVENT_LIST(ROW)};
-static const struct row inbox_rows[] = {VNIC_BYPASS_LIST(ROW)};
-static const struct row engine_drops[] = {URXE_DROP_LIST(ROW)};
-static const struct row machine_rows[] = {PVRDMA_COUNTER_LIST(ROW) SWITCH_LINK_COUNTER_LIST(ROW)};
-static const struct row cm_rows[] = {CM_COUNTER_LIST(ROW)};
-static const struct row gsi_rows[] = {GSI_DROP_LIST(ROW)};
-static const struct row neigh_rows[] = {NEIGH_COUNTER_LIST(ROW)};
+static const struct counter_row switch_rows[] = {SWITCH_COUNTER_LIST(COUNTER_ROW)};
+static const struct counter_row switch_drops[] = {SWITCH_DROP_LIST(COUNTER_ROW)};
+static const struct counter_row nic_rows[] = {VNIC_COUNTER_LIST(COUNTER_ROW)};
+static const struct counter_row uplink_rows[] = {NETDEV_COUNTER_LIST(COUNTER_ROW)};
+static const struct counter_row engine_rows[] = {URXE_EVENT_LIST(COUNTER_ROW)};
+static const struct counter_row inbox_rows[] = {VNIC_BYPASS_LIST(COUNTER_ROW)};
+static const struct counter_row engine_drops[] = {URXE_DROP_LIST(COUNTER_ROW)};
+static const struct counter_row machine_rows[] = {PVRDMA_COUNTER_LIST(COUNTER_ROW)
+							  SWITCH_LINK_COUNTER_LIST(COUNTER_ROW)};
+static const struct counter_row cm_rows[] = {CM_COUNTER_LIST(COUNTER_ROW)};
+static const struct counter_row gsi_rows[] = {GSI_DROP_LIST(COUNTER_ROW)};
+static const struct counter_row neigh_rows[] = {NEIGH_COUNTER_LIST(COUNTER_ROW)};
 
 static const struct {
 	const char *title;
 	const char *text;
-	const struct row *rows;
+	const struct counter_row *rows;
 	size_t n;
 } parts[] = {
 #define PART(title, text, rows)                                     \

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "urxed/epoll_watch.h"
+#include "urxed/report/counter_row.h"
 #include "urxed/report/report.h"
 #include "urxed/report/state_query.h"
 #include "urxed/report/telemetry.h"
@@ -80,38 +81,36 @@ int monitor_open(struct monitor *m, char error[MONITOR_ERROR])
 	return epoll_watch_add(m->sessions->epoll_fd, m->control.epoll_fd, m, error);
 }
 
-void monitor_event(struct monitor *m, uint64_t now)
-{
-	control_event(&m->control, now);
-}
-
-uint64_t monitor_tick(struct monitor *m, uint64_t now)
-{
-	return control_tick(&m->control, now);
-}
-
 void monitor_close(struct monitor *m)
 {
 	capture_taps_end_all(&m->captures);
 	control_close(&m->control, m->run_dir);
 }
 
+/* Logs the counters that are not 0. */
+static void log_counters(const char *prefix, const struct counter_row *rows, size_t n,
+			 const uint64_t *values)
+{
+	for (size_t i = 0; i < n; i++)
+		if (values[i])
+			log_line("%s%s: %llu", prefix, rows[i].name, (unsigned long long)values[i]);
+}
+
 void monitor_log_counters(const struct monitor *m)
 {
+	static const struct counter_row nic_rows[] = {VNIC_COUNTER_LIST(COUNTER_ROW)};
+	static const struct counter_row drop_rows[] = {SWITCH_DROP_LIST(COUNTER_ROW)};
+	static const struct counter_row cm_rows[] = {CM_COUNTER_LIST(COUNTER_ROW)};
+	static const struct counter_row gsi_rows[] = {GSI_DROP_LIST(COUNTER_ROW)};
 	uint64_t nics[VNIC_COUNTER_COUNT];
 	struct switch_stats all;
-	uint32_t i;
 
 	sessions_counters(m->sessions, nics);
 	switch_totals(m->sessions->sw, &all);
-	for (i = 0; i < VNIC_COUNTER_COUNT; i++)
-		if (nics[i])
-			log_line("vnic %s: %llu", vnic_counter_name(i),
-				 (unsigned long long)nics[i]);
-	for (i = 0; i < SWITCH_DROP_COUNT; i++)
-		if (all.drops[i])
-			log_line("dropped %s: %llu", switch_drop_name(i),
-				 (unsigned long long)all.drops[i]);
+	log_counters("vnic ", COUNTER_ROWS(nic_rows), nics);
+	log_counters("dropped ", COUNTER_ROWS(drop_rows), all.drops);
 	uplink_set_log_impairments(m->uplinks);
 	log_line("%u clients", m->sessions->n);
+	log_counters("", COUNTER_ROWS(cm_rows), cm_counters(m->rdmacm->ucma.cma.cm));
+	log_counters("dropped ", COUNTER_ROWS(gsi_rows), m->rdmacm->gsi.drops);
 }

@@ -38,16 +38,11 @@ void monitor_init(struct monitor *m, const char *run_dir, bool private, struct s
  * in `error`.
  */
 int monitor_open(struct monitor *m, char error[MONITOR_ERROR]);
-/* Serves the control socket. Call it when epoll reports m. */
-void monitor_event(struct monitor *m, uint64_t now);
-/* Lets the control socket accept connections again after a pause (accept_pause.h); result as of
- * accept_pause_tick. */
-uint64_t monitor_tick(struct monitor *m, uint64_t now);
 /* Ends all captures and closes all connections. Call it before the sessions are closed. */
 void monitor_close(struct monitor *m);
 
 /* Logs each counter of vNICs and each kind of switch drop that is not 0, one a line; then the
- * impairments of uplinks, and the number of clients. */
+ * impairments of uplinks, the number of clients, and the counters of rdma_cm and QP1. */
 void monitor_log_counters(const struct monitor *m);
 
 #endif

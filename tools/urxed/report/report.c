@@ -17,16 +17,17 @@
 #include "common/rundir.h"
 #include "common/sealed_text.h"
 #include "urxed/privilege/fd_guard.h"
+#include "urxed/report/counter_row.h"
 #include "urxed/report/report_hca.h"
 #include "urxed/report/report_rdmacm.h"
 
-#define COUNTER_TEXT(id, name, text) text,
-static const char *const counter_texts[] = {SWITCH_COUNTER_LIST(COUNTER_TEXT)};
-static const char *const drop_texts[] = {SWITCH_DROP_LIST(COUNTER_TEXT)};
-static const char *const vnic_texts[] = {VNIC_COUNTER_LIST(COUNTER_TEXT)};
-static const char *const cm_texts[] = {CM_COUNTER_LIST(COUNTER_TEXT)};
-static const char *const gsi_texts[] = {GSI_DROP_LIST(COUNTER_TEXT)};
-static const char *const neigh_texts[] = {NEIGH_COUNTER_LIST(COUNTER_TEXT)};
+static const struct counter_row switch_rows[] = {SWITCH_COUNTER_LIST(COUNTER_ROW)};
+static const struct counter_row drop_rows[] = {SWITCH_DROP_LIST(COUNTER_ROW)};
+static const struct counter_row vnic_rows[] = {VNIC_COUNTER_LIST(COUNTER_ROW)};
+static const struct counter_row netdev_rows[] = {NETDEV_COUNTER_LIST(COUNTER_ROW)};
+static const struct counter_row cm_rows[] = {CM_COUNTER_LIST(COUNTER_ROW)};
+static const struct counter_row gsi_rows[] = {GSI_DROP_LIST(COUNTER_ROW)};
+static const struct counter_row neigh_rows[] = {NEIGH_COUNTER_LIST(COUNTER_ROW)};
 
 /* Returns a JSON string. JSON requires UTF-8, so bytes that are not, as a path may have, become
  * "?". */
@@ -98,34 +99,13 @@ static json_t *make_host(const struct report *r)
 /* --- Ports */
 
 /* Returns {name: n} for n values. */
-static json_t *make_named_counters(const uint64_t *values, int n, const char *(*name)(int i))
+static json_t *make_named_counters(const struct counter_row *rows, size_t n, const uint64_t *values)
 {
 	json_t *object = json_object();
-	int i;
 
-	for (i = 0; i < n; i++)
-		json_object_set_new(object, name(i), json_integer((json_int_t)values[i]));
+	for (size_t i = 0; i < n; i++)
+		json_object_set_new(object, rows[i].name, json_integer((json_int_t)values[i]));
 	return object;
-}
-
-static const char *get_switch_counter_name(int i)
-{
-	return switch_counter_name((enum switch_counter)i);
-}
-
-static const char *get_switch_drop_name(int i)
-{
-	return switch_drop_name((enum switch_drop)i);
-}
-
-static const char *get_vnic_counter_name(int i)
-{
-	return vnic_counter_name((enum vnic_counter)i);
-}
-
-static const char *get_netdev_counter_name(int i)
-{
-	return netdev_counter_name((enum netdev_counter)i);
 }
 
 static const struct session *get_session(const struct switch_port *port)
@@ -173,12 +153,12 @@ static json_t *make_device_counters(const struct switch_port *port)
 	uint64_t n[NETDEV_COUNTER_COUNT];
 
 	if (port->dev)
-		return make_named_counters(vnic_device_counters(port->dev), VNIC_COUNTER_COUNT,
-					   get_vnic_counter_name);
+		return make_named_counters(COUNTER_ROWS(vnic_rows),
+					   vnic_device_counters(port->dev));
 	if (!port->uplink || !port->uplink->port)
 		return json_null();
 	netdev_counters(port->uplink->port, n);
-	return make_named_counters(n, NETDEV_COUNTER_COUNT, get_netdev_counter_name);
+	return make_named_counters(COUNTER_ROWS(netdev_rows), n);
 }
 
 static json_t *make_page_size(const struct switch_port *port)
@@ -198,16 +178,14 @@ static json_t *make_pid(const struct switch_port *port)
 
 static json_t *make_port(const struct vswitch *sw, const struct switch_port *port)
 {
-	return json_pack(
-		"{s:i, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "number", (int)port->number,
-		"name", make_text(port->name), "kind", switch_port_kind_name(port->kind), "pid",
-		make_pid(port), "state", get_port_state(sw, port), "failovers",
-		make_failovers(sw, port), "page_size", make_page_size(port), "counters",
-		make_named_counters(port->stats.counters, SWITCH_COUNTER_COUNT,
-				    get_switch_counter_name),
-		"drops",
-		make_named_counters(port->stats.drops, SWITCH_DROP_COUNT, get_switch_drop_name),
-		"device", make_device_counters(port));
+	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "number",
+			 (int)port->number, "name", make_text(port->name), "kind",
+			 switch_port_kind_name(port->kind), "pid", make_pid(port), "state",
+			 get_port_state(sw, port), "failovers", make_failovers(sw, port),
+			 "page_size", make_page_size(port), "counters",
+			 make_named_counters(COUNTER_ROWS(switch_rows), port->stats.counters),
+			 "drops", make_named_counters(COUNTER_ROWS(drop_rows), port->stats.drops),
+			 "device", make_device_counters(port));
 }
 
 static json_t *make_ports(const struct report *r)
@@ -278,30 +256,27 @@ static void add_counter(json_t *list, const char *of, const char *name, uint64_t
 					      "value", (json_int_t)value, "meaning", meaning));
 }
 
+static void add_counters(json_t *list, const char *of, const struct counter_row *rows, size_t n,
+			 const uint64_t *values)
+{
+	for (size_t i = 0; i < n; i++)
+		add_counter(list, of, rows[i].name, values[i], rows[i].text);
+}
+
 static json_t *make_counters(const struct report *r)
 {
-	const uint64_t *cm = cm_counters(r->rdmacm->ucma.cma.cm);
 	uint64_t nics[VNIC_COUNTER_COUNT];
 	json_t *list = json_array();
 	struct switch_stats all;
-	uint32_t i;
 
 	switch_totals(r->sessions->sw, &all);
 	sessions_counters(r->sessions, nics);
-	for (i = 0; i < SWITCH_COUNTER_COUNT; i++)
-		add_counter(list, "switch", switch_counter_name(i), all.counters[i],
-			    counter_texts[i]);
-	for (i = 0; i < SWITCH_DROP_COUNT; i++)
-		add_counter(list, "drop", switch_drop_name(i), all.drops[i], drop_texts[i]);
-	for (i = 0; i < VNIC_COUNTER_COUNT; i++)
-		add_counter(list, "vnic", vnic_counter_name(i), nics[i], vnic_texts[i]);
-	for (i = 0; i < CM_COUNTER_COUNT; i++)
-		add_counter(list, "cm", cm_counter_name(i), cm[i], cm_texts[i]);
-	for (i = 0; i < GSI_DROP_COUNT; i++)
-		add_counter(list, "gsi", gsi_drop_name(i), r->rdmacm->gsi.drops[i], gsi_texts[i]);
-	for (i = 0; i < NEIGH_COUNTER_COUNT; i++)
-		add_counter(list, "neigh", neigh_counter_name(i), r->sessions->neigh->counters[i],
-			    neigh_texts[i]);
+	add_counters(list, "switch", COUNTER_ROWS(switch_rows), all.counters);
+	add_counters(list, "drop", COUNTER_ROWS(drop_rows), all.drops);
+	add_counters(list, "vnic", COUNTER_ROWS(vnic_rows), nics);
+	add_counters(list, "cm", COUNTER_ROWS(cm_rows), cm_counters(r->rdmacm->ucma.cma.cm));
+	add_counters(list, "gsi", COUNTER_ROWS(gsi_rows), r->rdmacm->gsi.drops);
+	add_counters(list, "neigh", COUNTER_ROWS(neigh_rows), r->sessions->neigh->counters);
 	add_counter(list, "bond", "failovers", bond_failovers(&r->sessions->sw->bond),
 		    "failures of a bond's member after which others carried its connections");
 	add_counter(list, "daemon", "fds_refused", fd_guard_count(),

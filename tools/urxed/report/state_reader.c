@@ -9,6 +9,7 @@
 #include <rxe/counters.h>
 #include <vnic/inbox.h>
 
+#include "urxed/report/counter_row.h"
 #include "vm/host/switch_link.h"
 
 /* Units that a row costs in addition to its members: for the object, and for the members that urxe
@@ -227,13 +228,9 @@ static bool keep_member(struct reader *r, json_t *row, const struct member *know
 
 const char *state_counter_meaning(const char *name)
 {
-	static const struct {
-		const char *name, *text;
-	} others[] = {
-#define ROW(id, name, text) {name, text},
-		VNIC_BYPASS_LIST(ROW) PVRDMA_COUNTER_LIST(ROW) SWITCH_LINK_COUNTER_LIST(ROW)
-#undef ROW
-	};
+	static const struct counter_row others[] = {
+		VNIC_BYPASS_LIST(COUNTER_ROW) PVRDMA_COUNTER_LIST(COUNTER_ROW)
+			SWITCH_LINK_COUNTER_LIST(COUNTER_ROW)};
 	size_t i;
 
 	for (i = 0; i < URXE_DROP_COUNT; i++)

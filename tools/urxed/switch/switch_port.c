@@ -8,12 +8,6 @@ static const char *const kind_names[] = {[SWITCH_URXED] = "urxed",
 					 [SWITCH_VM] = "vm",
 					 [SWITCH_PROCESS] = "process"};
 
-static const char *const counter_names[SWITCH_COUNTER_COUNT] = {
-#define COUNTER_NAME(id, name, text) [SWITCH_##id] = name,
-	SWITCH_COUNTER_LIST(COUNTER_NAME)
-#undef COUNTER_NAME
-};
-
 static const char *const drop_names[SWITCH_DROP_COUNT] = {
 #define DROP_NAME(id, name, text) [SWITCH_DROP_##id] = name,
 	SWITCH_DROP_LIST(DROP_NAME)
@@ -23,11 +17,6 @@ static const char *const drop_names[SWITCH_DROP_COUNT] = {
 const char *switch_port_kind_name(enum switch_port_kind kind)
 {
 	return kind_names[kind];
-}
-
-const char *switch_counter_name(enum switch_counter counter)
-{
-	return counter < SWITCH_COUNTER_COUNT ? counter_names[counter] : NULL;
 }
 
 const char *switch_drop_name(enum switch_drop drop)

@@ -44,7 +44,6 @@ const char *switch_port_kind_name(enum switch_port_kind kind);
 
 #define SWITCH_COUNTER_ENUM(id, name, text) SWITCH_##id,
 enum switch_counter { SWITCH_COUNTER_LIST(SWITCH_COUNTER_ENUM) SWITCH_COUNTER_COUNT };
-const char *switch_counter_name(enum switch_counter counter);
 
 /* The reasons of drops, each as X(identifier, printed name, meaning). */
 #define SWITCH_DROP_LIST(X)                                                                      \

@@ -76,7 +76,6 @@ enum vnic_device_state { VNIC_DEVICE_DOWN, VNIC_DEVICE_ACTIVE, VNIC_DEVICE_BROKE
 
 #define VNIC_COUNTER_ENUM(id, name, text) VNIC_##id,
 enum vnic_counter { VNIC_COUNTER_LIST(VNIC_COUNTER_ENUM) VNIC_COUNTER_COUNT };
-const char *vnic_counter_name(enum vnic_counter counter);
 
 int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device **dev);
 void vnic_device_destroy(struct vnic_device *dev);

@@ -27,6 +27,5 @@
 
 #define CM_COUNTER_ENUM(id, name, text) CM_COUNT_##id,
 enum cm_counter { CM_COUNTER_LIST(CM_COUNTER_ENUM) CM_COUNTER_COUNT };
-const char *cm_counter_name(enum cm_counter counter);
 
 #endif
