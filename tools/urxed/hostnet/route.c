@@ -57,8 +57,9 @@ static uint8_t hop_limit(const struct nlattr *metrics)
 	return limit && limit <= UINT8_MAX ? (uint8_t)limit : DEFAULT_HOP_LIMIT;
 }
 
-void route_parse_route(struct route_result *result, const struct nlmsghdr *message)
+void route_parse_route(void *ctx, const struct nlmsghdr *message)
 {
+	struct route_result *result = ctx;
 	const struct rtmsg *route = mnl_nlmsg_get_payload(message);
 	const struct nlattr *at[RTA_MAX + 1] = {0};
 
@@ -74,8 +75,9 @@ void route_parse_route(struct route_result *result, const struct nlmsghdr *messa
 	result->found = true;
 }
 
-void route_parse_neigh(struct route_neigh *n, const struct nlmsghdr *message)
+void route_parse_neigh(void *neigh, const struct nlmsghdr *message)
 {
+	struct route_neigh *n = neigh;
 	const struct ndmsg *neighbour = mnl_nlmsg_get_payload(message);
 	const struct nlattr *at[NDA_MAX + 1] = {0};
 	const void *mac;
@@ -109,11 +111,6 @@ static void put_ip_attribute(struct nlmsghdr *request, uint16_t type, const uint
 		mnl_attr_put(request, type, 16, ip);
 }
 
-static void on_route(void *ctx, const struct nlmsghdr *message)
-{
-	route_parse_route(ctx, message);
-}
-
 /* Asks the kernel for a route. `from` NULL: from any address; ifindex 0: by any interface. Returns
  * as netlink_request, and sets result->found if the answer has a route. */
 static int request_route(struct route *r, const struct host_address *from, int ifindex,
@@ -136,7 +133,7 @@ static int request_route(struct route *r, const struct host_address *from, int i
 		route->rtm_src_len = bits;
 		put_ip_attribute(request, RTA_SRC, from->ip);
 	}
-	return netlink_request(r->netlink, request, on_route, result);
+	return netlink_request(r->netlink, request, route_parse_route, result);
 }
 
 /*
@@ -193,11 +190,6 @@ static struct nlmsghdr *start_neighbour_request(char *buf, uint16_t type, int if
 	return request;
 }
 
-static void on_neighbour(void *ctx, const struct nlmsghdr *message)
-{
-	route_parse_neigh(ctx, message);
-}
-
 static bool is_own_mac(const struct route *r, int ifindex, const uint8_t mac[ETHER_MAC_LEN])
 {
 	const struct iface *iface = r->ifaces->ifaces, *end = iface + r->ifaces->n;
@@ -220,7 +212,7 @@ static int find_neighbour(struct route *r, int ifindex, const uint8_t ip[16], st
 	int rc;
 
 	*n = (struct route_neigh){0};
-	rc = netlink_request(r->netlink, request, on_neighbour, n);
+	rc = netlink_request(r->netlink, request, route_parse_neigh, n);
 	n->has_mac &= !is_own_mac(r, ifindex, n->mac);
 	return rc;
 }

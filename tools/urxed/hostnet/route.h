@@ -72,9 +72,9 @@ void route_complete_entry(struct route *r, struct neigh_entry *e);
  * changed. */
 void route_neigh_changed(struct route *r, const struct nlmsghdr *message);
 
-/* --- Parsers of the kernel's answers, for route.c and its test. */
+/* --- Parsers of the kernel's answers, for route.c and its test: callbacks of netlink.h. */
 
-/* Read from an RTM_NEWROUTE. */
+/* Read from an RTM_NEWROUTE by route_parse_route, whose `result` it is. */
 struct route_result {
 	bool found;
 	bool routed; /* the next hop is a router */
@@ -83,9 +83,9 @@ struct route_result {
 	int ifindex;
 	uint8_t source[16]; /* all zero = the kernel names none */
 };
-void route_parse_route(struct route_result *result, const struct nlmsghdr *message);
+void route_parse_route(void *result, const struct nlmsghdr *message);
 
-/* Read from an RTM_NEWNEIGH. */
+/* Read from an RTM_NEWNEIGH by route_parse_neigh, whose `neigh` it is. */
 struct route_neigh {
 	int ifindex; /* 0 = no neighbour found */
 	uint8_t ip[16];
@@ -93,6 +93,6 @@ struct route_neigh {
 	bool has_mac;
 	uint8_t mac[ETHER_MAC_LEN];
 };
-void route_parse_neigh(struct route_neigh *n, const struct nlmsghdr *message);
+void route_parse_neigh(void *neigh, const struct nlmsghdr *message);
 
 #endif

@@ -229,8 +229,10 @@ static void add_iface_address(struct iface_table *t, const struct nlmsghdr *mess
 	place_address(t, &to);
 }
 
-void iface_parse_message(struct iface_table *t, const struct nlmsghdr *message)
+void iface_parse_message(void *table, const struct nlmsghdr *message)
 {
+	struct iface_table *t = table;
+
 	if (message->nlmsg_type == RTM_NEWLINK)
 		add_iface(t, message);
 	else if (message->nlmsg_type == RTM_NEWADDR)

@@ -56,9 +56,9 @@ struct iface_table {
 
 /* Removes interfaces and addresses, but not the uplinks and `host`. */
 void iface_clear(struct iface_table *t);
-/* Adds the object of an RTM_NEWLINK or RTM_NEWADDR of a dump; ignores other types. Links must come
- * before addresses. */
-void iface_parse_message(struct iface_table *t, const struct nlmsghdr *message);
+/* Adds the object of an RTM_NEWLINK or RTM_NEWADDR of a dump to a struct iface_table; ignores other
+ * types. Links must come before addresses. A callback of netlink.h. */
+void iface_parse_message(void *table, const struct nlmsghdr *message);
 /* Does the kernel's notification concern an interface of the table or of an uplink? */
 bool iface_is_affected(const struct iface_table *t, const struct nlmsghdr *message);
 /*

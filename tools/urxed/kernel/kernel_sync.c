@@ -23,11 +23,6 @@
 /* Number of attempts at a dump that changes in the kernel make inconsistent. */
 #define DUMP_TRIES 32
 
-static void parse_iface_message(void *ctx, const struct nlmsghdr *message)
-{
-	iface_parse_message(ctx, message);
-}
-
 /*
  * Adds all objects of a type, RTM_GETLINK or RTM_GETADDR, to the table. Returns as netlink_request.
  */
@@ -40,7 +35,7 @@ static int dump_objects(struct kernel_sync *k, uint16_t type, struct iface_table
 	request->nlmsg_type = type;
 	request->nlmsg_flags = NLM_F_DUMP;
 	any->rtgen_family = AF_UNSPEC;
-	return netlink_request(&k->netlink, request, parse_iface_message, table);
+	return netlink_request(&k->netlink, request, iface_parse_message, table);
 }
 
 /* --- VLAN interfaces */

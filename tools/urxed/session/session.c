@@ -248,12 +248,12 @@ static int query_qpn(struct sessions *sessions, const struct session *s,
 static int change_qpn(struct sessions *sessions, struct session *s, const struct vnic_attach_qpn *r)
 {
 	if (r->type == VNIC_ATTACH_QPN_REMOVE)
-		return switch_remove_qpn(sessions->sw, &s->port, r->qpn);
+		return qpn_table_remove(&sessions->sw->added, &s->port.added, r->qpn);
 	if (r->flags & ~VNIC_QPN_FLAGS)
 		return -EINVAL;
 	return r->type == VNIC_ATTACH_QPN_ADD
 		       ? add_qpn(sessions, s, r)
-		       : switch_set_qpn(sessions->sw, &s->port, r->qpn, r->flags);
+		       : qpn_table_set(&sessions->sw->added, &s->port.added, r->qpn, r->flags);
 }
 
 static bool needs_uplink(const struct sessions *sessions, uint32_t qpn)

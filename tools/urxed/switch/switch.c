@@ -216,16 +216,6 @@ int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, u
 		       : -EEXIST;
 }
 
-int switch_set_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, uint32_t flags)
-{
-	return qpn_table_set(&sw->added, &port->added, qpn, flags);
-}
-
-int switch_remove_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn)
-{
-	return qpn_table_remove(&sw->added, &port->added, qpn);
-}
-
 static struct remote_qp_key remote_qp_key(const uint8_t gid[16], uint32_t qpn)
 {
 	struct remote_qp_key key = {.qpn = qpn};

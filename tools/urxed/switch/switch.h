@@ -106,14 +106,9 @@ int switch_join(struct vswitch *sw, struct switch_port *port, uint64_t now, uint
 /* Leases another block to a process that has joined. Takes *qpn, and returns, as switch_join. */
 int switch_lease(struct vswitch *sw, struct switch_port *port, uint64_t now, uint32_t *qpn);
 void switch_leave(struct vswitch *sw, struct switch_port *port);
-/*
- * These add a QPN to the process (VNIC_ATTACH_QPN_ADD), change its flags (VNIC_QPN_*), or remove
- * it. They return as the functions of qpn_table.h. switch_add_qpn also returns -EEXIST if another
- * process has leased the QPN's block, or may claim it.
- */
+/* Adds a QPN to the process (VNIC_ATTACH_QPN_ADD). Returns as qpn_table_add; also -EEXIST if
+ * another process has leased the QPN's block, or may claim it. */
 int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, uint32_t flags);
-int switch_set_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, uint32_t flags);
-int switch_remove_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn);
 /*
  * These add or remove the remote QP of the process's QP `local` (remote_qp_acl.h). They return 0,
  * or an error of remote_qp_acl_add or remote_qp_acl_remove, such as -ENOSPC: too many. -EINVAL:
