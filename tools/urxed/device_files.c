@@ -11,13 +11,13 @@
 int device_files_create(struct device_files *f, const char *run_dir, const struct host *host,
 			gid_t group)
 {
-	*f = (struct device_files){.run_dir = run_dir, .written = *host, .retry_at = UINT64_MAX};
+	*f = (struct device_files){.run_dir = run_dir, .retry_at = UINT64_MAX};
 	return sysfs_tree_create(run_dir, host, group);
 }
 
 void device_files_update(struct device_files *f, const struct host *host, uint64_t now)
 {
-	int rc = rundir_is_lost(f->run_dir) ? 0 : sysfs_tree_update(f->run_dir, host, &f->written);
+	int rc = rundir_is_lost(f->run_dir) ? 0 : sysfs_tree_update(f->run_dir, host);
 
 	if (rc) {
 		if (f->retry_at == UINT64_MAX)
@@ -25,7 +25,6 @@ void device_files_update(struct device_files *f, const struct host *host, uint64
 		f->retry_at = now + NS_PER_SEC;
 		return;
 	}
-	f->written = *host;
 	f->retry_at = UINT64_MAX;
 }
 

@@ -14,8 +14,7 @@
 
 struct device_files {
 	const char *run_dir;
-	struct host written; /* the host that the files describe */
-	uint64_t retry_at;   /* ns; UINT64_MAX = the files are up to date */
+	uint64_t retry_at; /* ns; UINT64_MAX = the files are up to date */
 };
 
 /* Writes all files; result as of sysfs_tree_create(). run_dir stays valid for the life of *f. */

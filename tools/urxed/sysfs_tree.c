@@ -30,6 +30,7 @@
 
 /* The tree that the functions below write. After an error, which err keeps, they do nothing. */
 struct tree {
+	const char *run_dir;
 	int dir;
 	int err;
 	const char *device; /* the name of the device */
@@ -38,7 +39,8 @@ struct tree {
 
 static struct tree open_tree(const char *run_dir, const struct host *host)
 {
-	struct tree t = {.device = host->device, .node = host_uverbs_name(host)};
+	struct tree t = {
+		.run_dir = run_dir, .device = host->device, .node = host_uverbs_name(host)};
 
 	t.dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t.dir < 0)
@@ -104,23 +106,15 @@ static bool has_text(const struct tree *t, const char *file, const char *text, s
 	return n == (ssize_t)len && !memcmp(found, text, len);
 }
 
-__attribute__((format(printf, 3, 4))) static void write_attr(struct tree *t, const char *file,
-							     const char *fmt, ...)
+static void write_attr(struct tree *t, const char *file, const char *text)
 {
-	char text[TEXT_MAX_LEN];
-	va_list ap;
-	int n;
+	char line[TEXT_MAX_LEN];
+	int n = snprintf(line, sizeof(line), "%s\n", text);
 
-	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof(text) - 1, fmt, ap);
-	va_end(ap);
-	if (n >= (int)sizeof(text) - 1) {
+	if (n >= (int)sizeof(line))
 		t->err = t->err ? t->err : -EOVERFLOW;
-		return;
-	}
-	text[n++] = '\n';
-	if (!has_text(t, file, text, (size_t)n))
-		write_file(t, file, 0444, text, (size_t)n);
+	else if (!has_text(t, file, line, (size_t)n))
+		write_file(t, file, 0444, line, (size_t)n);
 }
 
 /* As write_attr, for a file below the device's directory. */
@@ -131,11 +125,10 @@ __attribute__((format(printf, 3, 4))) static void write_ibdev(struct tree *t, co
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vsnprintf(text, sizeof(text), fmt, ap) >= (int)sizeof(text))
-		t->err = t->err ? t->err : -EOVERFLOW;
+	vsnprintf(text, sizeof(text), fmt, ap); /* write_attr refuses a text that was cut */
 	va_end(ap);
 	snprintf(path, sizeof(path), CLASS "/%s/%s", t->device, file);
-	write_attr(t, path, "%s", text);
+	write_attr(t, path, text);
 }
 
 /* As write_attr, for a file below the directory of the character device. */
@@ -144,7 +137,7 @@ static void write_uverbs_attr(struct tree *t, const char *file, const char *text
 	char path[PATH_ROOM];
 
 	snprintf(path, sizeof(path), UVERBS "/%s/%s", t->node, file);
-	write_attr(t, path, "%s", text);
+	write_attr(t, path, text);
 }
 
 static void remove_ibdev(struct tree *t, const char *file)
@@ -208,33 +201,23 @@ static void write_gid(struct tree *t, uint32_t i, const struct host *host)
 	write_ibdev(t, file, "%s", ndev_of(host, a));
 }
 
-static void write_link_state(struct tree *t, const struct host *host)
+/* Writes what may change with the link. Linux' sysfs lacks active_mtu: programs query the MTU of
+ * the device. Another urxed reads the file (hca_scan.h). */
+static void write_link(struct tree *t, const struct host *host)
 {
+	char rate[PORT_RATE_TEXT];
+
+	port_rate_print(host_rate(host), rate);
 	write_ibdev(t, PORT "/state", host->up ? "4: ACTIVE" : "1: DOWN");
 	write_ibdev(t, PORT "/phys_state", host->up ? "5: LinkUp" : "3: Disabled");
-}
-
-/* Writes active_mtu, a file that Linux' sysfs lacks: programs query the MTU of the device. Another
- * urxed reads the file (hca_scan.h). */
-static void write_active_mtu(struct tree *t, const struct host *host)
-{
 	write_ibdev(t, PORT "/active_mtu", "%u", host_path_mtu(host));
-}
-
-static void write_rate(struct tree *t, const struct host *host)
-{
-	char text[PORT_RATE_TEXT];
-
-	port_rate_print(host_rate(host), text);
-	write_ibdev(t, PORT "/rate", "%s", text);
+	write_ibdev(t, PORT "/rate", "%s", rate);
 }
 
 static void write_port(struct tree *t, const struct host *host)
 {
-	write_link_state(t, host);
-	write_active_mtu(t, host);
+	write_link(t, host);
 	write_ibdev(t, PORT "/link_layer", "Ethernet");
-	write_rate(t, host);
 	write_ibdev(t, PORT "/lid", "0x0");
 	write_ibdev(t, PORT "/lid_mask_count", "0");
 	write_ibdev(t, PORT "/sm_lid", "0x0");
@@ -270,27 +253,42 @@ static void write_cpus(struct tree *t)
 	write_ibdev(t, "device/local_cpulist", n > 1 ? "0-%ld" : "%ld", n - 1);
 }
 
-static void make_net_dir(struct tree *t, const struct host *host)
+/*
+ * Removes what an earlier daemon with other names has left in the directory `dir`: all directories
+ * but `own`, and a link of the name `own`. Links of other names are the kernel's devices.
+ */
+static void remove_others(const struct tree *t, const char *dir, const char *own)
+{
+	int fd = openat(t->dir, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	char path[PATH_ROOM + NAME_MAX];
+	struct stat st;
+
+	while (entries && (entry = readdir(entries))) {
+		if (entry->d_name[0] == '.' ||
+		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || S_ISREG(st.st_mode) ||
+		    S_ISDIR(st.st_mode) == !strcmp(entry->d_name, own))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
+		rundir_remove(t->run_dir, path);
+	}
+	if (entries)
+		closedir(entries);
+	else if (fd >= 0)
+		close(fd);
+}
+
+static void write_net_dir(struct tree *t, const struct host *host)
 {
 	char dir[PATH_ROOM];
 
+	snprintf(dir, sizeof(dir), CLASS "/%s/device/net", t->device);
+	remove_others(t, dir, host->ndev);
 	snprintf(dir, sizeof(dir), CLASS "/%s/device/net/%s/", t->device, host->ndev);
 	make_dirs(t, dir);
 }
 
-static void remove_net_dir(const struct tree *t, const struct host *host)
-{
-	char dir[PATH_ROOM];
-
-	snprintf(dir, sizeof(dir), CLASS "/%s/device/net/%s", t->device, host->ndev);
-	unlinkat(t->dir, dir, AT_REMOVEDIR);
-}
-
-/*
- * Writes the version to device/fw_ver, and makes fw_ver a link to it. So a daemon of another
- * version later renames only a file in device/. A rename in the device's directory itself would
- * change that directory's modification time (set_time).
- */
 static void write_version(struct tree *t)
 {
 	char path[PATH_ROOM], target;
@@ -314,7 +312,7 @@ static void write_device(struct tree *t, const struct host *host)
 	write_ibdev(t, "device/modalias", MODALIAS);
 	write_ibdev(t, "device/numa_node", "-1");
 	write_cpus(t);
-	make_net_dir(t, host);
+	write_net_dir(t, host);
 }
 
 /*
@@ -372,45 +370,16 @@ static void make_dev(struct tree *t, gid_t group)
 }
 
 /*
- * Removes what an earlier daemon with other names has left in the directory `dir`: all directories
- * but `own`, and a link of the name `own`. Links of other names are the kernel's devices.
- */
-static void remove_others(const struct tree *t, const char *run_dir, const char *dir,
-			  const char *own)
-{
-	int fd = openat(t->dir, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-	char path[PATH_ROOM + NAME_MAX];
-	struct stat st;
-
-	while (entries && (entry = readdir(entries))) {
-		if (entry->d_name[0] == '.' ||
-		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || S_ISREG(st.st_mode) ||
-		    S_ISDIR(st.st_mode) == !strcmp(entry->d_name, own))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
-		rundir_remove(run_dir, path);
-	}
-	if (entries)
-		closedir(entries);
-	else if (fd >= 0)
-		close(fd);
-}
-
-/*
  * Keeps the tree of an earlier daemon, because programs continue to use the tree with this daemon.
  * Removes from it only what belongs to a device, a node or an interface of another name.
  */
-static void take_over_tree(const struct tree *t, const char *run_dir, const struct host *host)
+static void take_over_tree(const struct tree *t)
 {
 	char path[PATH_ROOM];
 
 	unlinkat(t->dir, UNFINISHED, 0);
-	remove_others(t, run_dir, CLASS, t->device);
-	remove_others(t, run_dir, UVERBS, t->node);
-	snprintf(path, sizeof(path), CLASS "/%s/device/net", t->device);
-	remove_others(t, run_dir, path, host->ndev);
+	remove_others(t, CLASS, t->device);
+	remove_others(t, UVERBS, t->node);
 	snprintf(path, sizeof(path), DEV "/infiniband/%s",
 		 strcmp(t->node, VNIC_UVERBS_NAME) ? VNIC_UVERBS_NAME : VNIC_UVERBS_OTHER);
 	unlinkat(t->dir, path, 0);
@@ -448,7 +417,7 @@ int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group)
 
 	if (t.err)
 		return t.err;
-	take_over_tree(&t, run_dir, host);
+	take_over_tree(&t);
 	write_port(&t, host);
 	write_device(&t, host);
 	set_time(&t, host); /* all entries of the directory exist: new ones would change its time */
@@ -465,37 +434,16 @@ int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group)
 	return t.err;
 }
 
-static bool is_same_entry(const struct host *a, const struct host *b, uint32_t index)
-{
-	const struct host_address *p = host_address_by_gid(a, index),
-				  *q = host_address_by_gid(b, index);
-
-	if (!p || !q)
-		return p == q;
-	return !memcmp(p->ip, q->ip, sizeof(p->ip)) && p->vlan == q->vlan &&
-	       !strcmp(ndev_of(a, p), ndev_of(b, q));
-}
-
-int sysfs_tree_update(const char *run_dir, const struct host *host, const struct host *before)
+int sysfs_tree_update(const char *run_dir, const struct host *host)
 {
 	struct tree t = open_tree(run_dir, host);
-	uint32_t i;
 
 	if (t.err)
 		return t.err;
-	if (host->up != before->up)
-		write_link_state(&t, host);
-	if (!port_rate_same(host_rate(host), host_rate(before)))
-		write_rate(&t, host);
-	if (host->mtu != before->mtu)
-		write_active_mtu(&t, host);
-	if (strcmp(host->ndev, before->ndev) != 0) {
-		remove_net_dir(&t, before);
-		make_net_dir(&t, host);
-	}
-	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
-		if (!is_same_entry(host, before, i))
-			write_gid(&t, i, host);
+	write_link(&t, host);
+	write_net_dir(&t, host);
+	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS; i++)
+		write_gid(&t, i, host);
 	write_hca(&t, host); /* last, because it names entries of the other files */
 	close_tree(&t);
 	return t.err;

@@ -21,11 +21,10 @@
  */
 int sysfs_tree_create(const char *run_dir, const struct host *host, gid_t group);
 /*
- * Writes the files that differ from those for `before`, the host as it was. Each file is replaced
- * atomically. Returns 0 or a negative errno value; on error the tree stays, and some files may be
- * old.
+ * Replaces each file that does not fit the host any more, atomically. Returns 0 or a negative errno
+ * value; on error the tree stays, and some files may be old.
  */
-int sysfs_tree_update(const char *run_dir, const struct host *host, const struct host *before);
+int sysfs_tree_update(const char *run_dir, const struct host *host);
 void sysfs_tree_remove(const char *run_dir);
 
 #endif

@@ -393,7 +393,7 @@ static void expect_directory(const char *name)
 /* Addresses and the link change; files without changes keep their inode. */
 static void update_writes_changed_files_only(void **state)
 {
-	struct host before, now;
+	struct host now;
 	struct stat was, is;
 	char path[PATH_MAX];
 
@@ -408,12 +408,11 @@ static void update_writes_changed_files_only(void **state)
 	snprintf(path, sizeof(path), "%s/" CLASS "ports/1/gids/1", top);
 	assert_int_equal(stat(path, &was), 0);
 
-	before = now;
 	now.up = false;
 	now.rate = port_rate_of_link(1000);
 	now.addresses[0].valid = false;
 	assert_int_equal(host_add_text(&now, "198.51.100.1/24@9", 0), 0);
-	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
+	assert_int_equal(sysfs_tree_update(top, &now), 0);
 	expect_text(CLASS "ports/1/state", "1: DOWN\n");
 	expect_text(CLASS "ports/1/phys_state", "3: Disabled\n");
 	expect_text(CLASS "ports/1/rate", "2.5 Gb/sec (1X SDR)\n");
@@ -423,9 +422,8 @@ static void update_writes_changed_files_only(void **state)
 	assert_int_equal(stat(path, &is), 0);
 	assert_int_equal(is.st_ino, was.st_ino);
 
-	before = now;
 	now.addresses[0].valid = false;
-	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
+	assert_int_equal(sysfs_tree_update(top, &now), 0);
 	expect_text(CLASS "ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");
 	expect_none(CLASS "ports/1/gid_attrs/types/0");
 	expect_none(CLASS "ports/1/gid_attrs/ndevs/16");
@@ -435,7 +433,7 @@ static void update_writes_changed_files_only(void **state)
 /* The interface of the first uplink is renamed; an address of another interface stays there. */
 static void update_writes_the_new_name_of_the_interface(void **state)
 {
-	struct host before, now;
+	struct host now;
 
 	(void)state;
 	processors = 1;
@@ -448,9 +446,8 @@ static void update_writes_the_new_name_of_the_interface(void **state)
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "eth0\n");
 	expect_directory(CLASS "device/net/eth0");
 
-	before = now;
 	strcpy(now.ndev, "lan0");
-	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
+	assert_int_equal(sysfs_tree_update(top, &now), 0);
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "lan0\n");
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/16", "lan0\n");
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/1", "eth1\n");
@@ -477,7 +474,7 @@ static void set_hca(struct host *h)
 /* liburxe.so replaces the HCA by the device in answers of the kernel's rdma_cm. */
 static void counterparts_of_the_hca_are_written(void **state)
 {
-	struct host before, now;
+	struct host now;
 
 	(void)state;
 	processors = 1;
@@ -490,9 +487,8 @@ static void counterparts_of_the_hca_are_written(void **state)
 	now.addresses[1].ifindex = 5;
 	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
 	expect_text("sys/hca", "\n");
-	before = now;
 	set_hca(&now);
-	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
+	assert_int_equal(sysfs_tree_update(top, &now), 0);
 	expect_text("sys/hca", "mlx5_0\n"
 			       "port 020000fffe000001 2 030101fffd010101 mlx5_0\n"
 			       "pkey 0 1\n"
@@ -500,10 +496,9 @@ static void counterparts_of_the_hca_are_written(void **state)
 			       "gid 4 1 00000000000000000000ffffc0000202\n"
 			       "gid 6 -1 00000000000000000000ffffc0000202\n"
 			       "gid 300 17 00000000000000000000ffffc0000202\n");
-	before = now;
 	now.hca.down = 1;
 	now.addresses[1].valid = false;
-	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
+	assert_int_equal(sysfs_tree_update(top, &now), 0);
 	expect_text("sys/hca", "\n"
 			       "port 020000fffe000001 2 030101fffd010101 mlx5_0\n"
 			       "pkey 0 1\n"
@@ -513,11 +508,11 @@ static void counterparts_of_the_hca_are_written(void **state)
 			       "gid 300 -1 00000000000000000000ffffc0000202\n");
 }
 
-static bool is_closed(const struct host *now, const struct host *before)
+static bool is_closed(const struct host *now)
 {
 	char text[PATH_MAX];
 
-	assert_int_equal(sysfs_tree_update(top, now, before), 0);
+	assert_int_equal(sysfs_tree_update(top, now), 0);
 	read_text("sys/hca", text);
 	assert_non_null(strstr(text, "\ngid 4 1 00000000000000000000ffffc0000202\n"));
 	return strstr(text, "\nclosed\n");
@@ -537,16 +532,15 @@ static void device_that_lacks_something_is_closed(void **state)
 	assert_int_equal(host_add_pkey(&now, "0xffff"), 0);
 	set_hca(&now);
 	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
-	before = now;
-	assert_true(is_closed(&now, &before)); /* without P_Key 0x8001 */
+	assert_true(is_closed(&now)); /* without P_Key 0x8001 */
 	assert_int_equal(host_add_pkey(&now, "0x8001"), 0);
-	assert_false(is_closed(&now, &before));
+	assert_false(is_closed(&now));
 	before = now;
 	now.mtu = 1024;
-	assert_true(is_closed(&now, &before));
+	assert_true(is_closed(&now));
 	now.mtu = before.mtu;
 	now.hca_table.may_lack_gids = true;
-	assert_true(is_closed(&now, &before));
+	assert_true(is_closed(&now));
 }
 
 /* As when sysfs cannot be read. */
@@ -561,18 +555,18 @@ static void unknown_hca_has_no_counterparts(void **state)
 	assert_int_equal(sysfs_tree_create(top, &now, 0), 0);
 	unknown = now;
 	memset(unknown.hca_table.guid, 0, sizeof(unknown.hca_table.guid));
-	assert_int_equal(sysfs_tree_update(top, &unknown, &now), 0);
+	assert_int_equal(sysfs_tree_update(top, &unknown), 0);
 	expect_text("sys/hca", "mlx5_0\n");
 	unknown = now;
 	memset(unknown.hca_table.pkeys, 0, sizeof(unknown.hca_table.pkeys));
-	assert_int_equal(sysfs_tree_update(top, &unknown, &now), 0);
+	assert_int_equal(sysfs_tree_update(top, &unknown), 0);
 	expect_text("sys/hca", "mlx5_0\n");
 }
 
 /* If a GID cannot be written, the file about the HCA does not name its index yet. */
 static void gids_are_written_before_the_counterparts(void **state)
 {
-	struct host before, now;
+	struct host now;
 	char path[PATH_MAX], text[PATH_MAX];
 
 	(void)state;
@@ -586,13 +580,12 @@ static void gids_are_written_before_the_counterparts(void **state)
 	snprintf(path, sizeof(path), "%s/" CLASS "ports/1/gids/1", top);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
-	before = now;
 	assert_int_equal(host_add_text(&now, "192.0.2.2/24", 0), 0);
 	set_hca(&now);
-	assert_int_not_equal(sysfs_tree_update(top, &now, &before), 0);
+	assert_int_not_equal(sysfs_tree_update(top, &now), 0);
 	expect_text("sys/hca", text);
 	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
+	assert_int_equal(sysfs_tree_update(top, &now), 0);
 	read_text("sys/hca", text);
 	assert_non_null(strstr(text, "\ngid 4 1 00000000000000000000ffffc0000202\n"));
 }
