@@ -1,31 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/bond/bond_health.h"
 
-enum { BOND_STATES = BOND_HEALTHY + 1 };
-
-/* Values of the table beside states. STAY: the state does not change; FAIL: it becomes SILENT after
- * BOND_ROUNDS successive such events. */
-enum { STAY = BOND_STATES, FAIL };
-
-static const uint8_t transitions[BOND_STATES][BOND_EVENTS] = {
-	[BOND_DOWN] = {[BOND_LINK_LOST] = STAY,
-		       [BOND_LINK_FOUND] = BOND_RECOVERING,
-		       [BOND_ANSWER] = STAY,
-		       [BOND_NO_ANSWER] = STAY},
-	[BOND_SILENT] = {[BOND_LINK_LOST] = BOND_DOWN,
-			 [BOND_LINK_FOUND] = STAY,
-			 [BOND_ANSWER] = BOND_RECOVERING,
-			 [BOND_NO_ANSWER] = STAY},
-	[BOND_RECOVERING] = {[BOND_LINK_LOST] = BOND_DOWN,
-			     [BOND_LINK_FOUND] = STAY,
-			     [BOND_ANSWER] = STAY,
-			     [BOND_NO_ANSWER] = FAIL},
-	[BOND_HEALTHY] = {[BOND_LINK_LOST] = BOND_DOWN,
-			  [BOND_LINK_FOUND] = STAY,
-			  [BOND_ANSWER] = STAY,
-			  [BOND_NO_ANSWER] = FAIL},
-};
-
 void bond_health_init(struct bond_health *h, uint64_t now, bool link)
 {
 	*h = (struct bond_health){.state = link ? BOND_HEALTHY : BOND_DOWN, .since = now};
@@ -56,15 +31,27 @@ static bool enter_state(struct bond_health *h, uint64_t now, enum bond_state sta
 	return true;
 }
 
+/* Returns the state after an event; in the same state a member stays in it. */
+static enum bond_state next_state(struct bond_health *h, enum bond_event event)
+{
+	switch (event) {
+	case BOND_LINK_LOST: return BOND_DOWN;
+	case BOND_LINK_FOUND: return h->state == BOND_DOWN ? BOND_RECOVERING : h->state;
+	case BOND_ANSWER:
+		h->unanswered = 0;
+		return h->state == BOND_SILENT ? BOND_RECOVERING : h->state;
+	default:
+		if (h->state < BOND_RECOVERING)
+			return h->state;
+		return ++h->unanswered < BOND_ROUNDS ? h->state : BOND_SILENT;
+	}
+}
+
 bool bond_health_event(struct bond_health *h, uint64_t now, enum bond_event event)
 {
-	uint8_t next = transitions[h->state][event];
+	const enum bond_state next = next_state(h, event);
 
-	if (event == BOND_ANSWER)
-		h->unanswered = 0;
-	if (next == FAIL)
-		next = ++h->unanswered < BOND_ROUNDS ? STAY : BOND_SILENT;
-	return next != STAY && enter_state(h, now, (enum bond_state)next);
+	return next != h->state && enter_state(h, now, next);
 }
 
 bool bond_health_tick(struct bond_health *h, uint64_t now)

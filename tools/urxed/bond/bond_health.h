@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The health of one uplink of a bond, as a state machine without clock and I/O. bond.c reports
- * events; the table in bond_health.c says what each event does in each state.
+ * events; next_state in bond_health.c says what each event does in each state.
  */
 #ifndef URXE_URXED_BOND_BOND_HEALTH_H
 #define URXE_URXED_BOND_BOND_HEALTH_H
@@ -35,7 +35,6 @@ enum bond_event {
 	BOND_LINK_FOUND,
 	BOND_ANSWER,    /* a station has answered through this member */
 	BOND_NO_ANSWER, /* a round of probes got answers through another member, but not here */
-	BOND_EVENTS,
 };
 
 struct bond_health {
