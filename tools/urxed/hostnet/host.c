@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "common/rundir.h"
 #include "urxed/hostnet/ether_text.h"
 #include "urxed/hostnet/nd_frame.h"
+#include "urxed/session/process_info.h"
 
 #define PKEY_PARTITION 0x7fff
 #define PKEY_FULL      0x8000 /* membership bit: full member */
@@ -39,15 +39,11 @@ static uint64_t host_hash(uint32_t index)
 		uint64_t netns;
 		uint64_t index;
 	} seed = {.uid = geteuid(), .netns = rundir_netns(), .index = index};
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	char boot_id[PROCESS_BOOT];
 
-	if (fd >= 0) {
-		/* Without a boot ID the number survives a reboot, but still differs between
-		 * daemons. */
-		if (read(fd, seed.boot_id, sizeof(seed.boot_id)) < 0)
-			memset(seed.boot_id, 0, sizeof(seed.boot_id));
-		close(fd);
-	}
+	/* Without a boot ID the number survives a reboot, but still differs between daemons. */
+	process_boot(boot_id);
+	memcpy(seed.boot_id, boot_id, sizeof(seed.boot_id));
 	return fnv1a_hash(&seed, sizeof(seed));
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "urxed/session/process_info.h"
 
 /* A signal that neither DPDK nor libc uses. A real-time signal will not do: the kernel refuses one
  * beyond RLIMIT_SIGPENDING, which counts the queued signals of all the user's processes. */
@@ -60,18 +61,10 @@ static int call_thread(pid_t tid)
  */
 static bool blocks_signal(pid_t tid)
 {
-	char path[48], line[128];
-	unsigned long long blocked = 0;
-	FILE *file;
+	char path[48];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "SigBlk: %llx", &blocked) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return blocked >> (CALL_SIGNAL - 1) & 1;
+	return process_status_mask(path, "SigBlk") >> (CALL_SIGNAL - 1) & 1;
 }
 
 /* Returns true if the thread still blocks CALL_SIGNAL after UNBLOCK_MS. Waits, because libc starts

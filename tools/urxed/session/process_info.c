@@ -33,28 +33,30 @@ void process_name(pid_t pid, char name[PROCESS_NAME])
 	snprintf(name, PROCESS_NAME, "%s-%d", program, pid);
 }
 
-#define PIDFS_MAGIC 0x50494446 /* PID_FS_MAGIC of newer linux/magic.h */
+#define PIDFS_MAGIC 0x50494446
 
-static uint64_t read_effective_caps(pid_t pid)
+uint64_t process_status_mask(const char *path, const char *field)
 {
-	unsigned long long set = 0;
-	char path[64], line[128];
-	FILE *f;
+	unsigned long long mask = 0;
+	const size_t len = strlen(field);
+	char line[128];
+	FILE *f = fopen(path, "re");
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "CapEff: %llx", &set) == 1)
+		if (!strncmp(line, field, len) && sscanf(line + len, ": %llx", &mask) == 1)
 			break;
 	if (f)
 		fclose(f);
-	return set;
+	return mask;
 }
 
 bool process_capable(pid_t pid, uint32_t capability)
 {
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	return pid > 0 && !namespace_query(NULL, getpid(), pid) &&
-	       read_effective_caps(pid) >> capability & 1;
+	       process_status_mask(path, "CapEff") >> capability & 1;
 }
 
 /* Whether the process has ended, with all its threads. */

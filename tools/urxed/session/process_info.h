@@ -24,6 +24,9 @@
  * and terminals show it. */
 void process_name(pid_t pid, char name[PROCESS_NAME]);
 
+/* Reads a mask in hexadecimal digits from the file `path`, /proc/.../status: that of the line
+ * "field:". Returns 0 if /proc does not tell. */
+uint64_t process_status_mask(const char *path, const char *field);
 /*
  * Whether the process has a capability (CAP_...) in effect. False for a process in another user
  * namespace, where any process may have all capabilities, and if /proc or the helper
