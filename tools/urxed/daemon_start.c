@@ -18,7 +18,6 @@
 #include "urxed/epoll_watch.h"
 #include "urxed/hca/hca_identity.h"
 #include "urxed/hostnet/address_conflict.h"
-#include "urxed/hostnet/nd_frame.h"
 #include "urxed/privilege/fd_guard.h"
 #include "urxed/privilege/namespace_query.h"
 #include "urxed/privilege/privilege.h"
@@ -452,40 +451,15 @@ static int hear_vm_macs(struct daemon *d, char error[DAEMON_ERROR])
 	return uplink_set_hear_all(&d->uplinks, error);
 }
 
-/*
- * Makes the uplinks receive frames of the VLANs in which the host has addresses, because a device
- * of dpdk: may filter VLANs. A NIC of the kernel lets pass the VLANs for which the kernel has an
- * interface.
- */
-static int hear_vlans(struct daemon *d, char error[DAEMON_ERROR])
+static int hear_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; i < HOST_ADDRESSES && !rc; i++) {
 		const struct host_address *a = &d->host.addresses[i];
 
-		if (a->valid && a->vlan && a->uplink != HOST_NO_UPLINK)
-			rc = uplink_set_hear_vlan(&d->uplinks, (uint32_t)a->uplink, a->vlan, error);
-	}
-	return rc;
-}
-
-/*
- * Makes the uplinks receive the multicast MACs to which other stations send neighbour solicitations
- * of the host's IPv6 addresses.
- */
-static int hear_groups(struct daemon *d, char error[DAEMON_ERROR])
-{
-	uint8_t mac[ETHER_MAC_LEN];
-	int rc = 0;
-
-	for (uint32_t i = 0; i < HOST_ADDRESSES && !rc; i++) {
-		const struct host_address *a = &d->host.addresses[i];
-
-		if (!a->valid || a->uplink == HOST_NO_UPLINK || ip_is_v4(a->ip))
-			continue;
-		nd_group_mac(a->ip, mac);
-		rc = uplink_set_hear_group(&d->uplinks, (uint32_t)a->uplink, mac, error);
+		if (a->valid && a->uplink != HOST_NO_UPLINK)
+			rc = uplink_set_hear_address(&d->uplinks, a, error);
 	}
 	return rc;
 }
@@ -507,7 +481,7 @@ static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 		bond_host_start(&d->sw, now_ns(), d->options.bond);
 	if (!rc)
 		rc = pin_fdb_entries(d, error);
-	return rc ?: hear_vm_macs(d, error) ?: hear_vlans(d, error) ?: hear_groups(d, error);
+	return rc ?: hear_vm_macs(d, error) ?: hear_addresses(d, error);
 }
 
 static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])

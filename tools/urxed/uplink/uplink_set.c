@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "urxed/epoll_watch.h"
+#include "urxed/hostnet/nd_frame.h"
 
 int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n,
 		    const struct uplink_impair *impair, const struct hca_monitor *hca,
@@ -108,14 +109,25 @@ int uplink_set_address_port(const struct uplink_set *all)
 	return all->n ? 0 : HOST_NO_UPLINK;
 }
 
-int uplink_set_hear_group(struct uplink_set *all, uint32_t uplink, const uint8_t mac[ETHER_MAC_LEN],
-			  char error[UPLINK_ERROR])
+static int hear_address(struct uplink *u, const struct host_address *a, char error[UPLINK_ERROR])
+{
+	uint8_t mac[ETHER_MAC_LEN];
+	int rc = a->vlan ? uplink_hear_vlan(u, a->vlan, error) : 0;
+
+	if (rc || ip_is_v4(a->ip))
+		return rc;
+	nd_group_mac(a->ip, mac);
+	return uplink_hear_group(u, mac, error);
+}
+
+int uplink_set_hear_address(struct uplink_set *all, const struct host_address *a,
+			    char error[UPLINK_ERROR])
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; i < all->n && !rc; i++)
-		if (uplink_set_is_path(all, uplink, i))
-			rc = uplink_hear_group(&all->at[i], mac, error);
+		if (uplink_set_is_path(all, (uint32_t)a->uplink, i))
+			rc = hear_address(&all->at[i], a, error);
 	return rc;
 }
 
@@ -129,17 +141,6 @@ void uplink_set_hear_multicast(const struct uplink_set *all)
 			log_line("%s receives no frames to the multicast groups of programs: %s",
 				 u->spec, strerror(-rc));
 	}
-}
-
-int uplink_set_hear_vlan(struct uplink_set *all, uint32_t uplink, uint16_t vlan,
-			 char error[UPLINK_ERROR])
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < all->n && !rc; i++)
-		if (uplink_set_is_path(all, uplink, i))
-			rc = uplink_hear_vlan(&all->at[i], vlan, error);
-	return rc;
 }
 
 int uplink_set_hear_all(struct uplink_set *all, char error[UPLINK_ERROR])

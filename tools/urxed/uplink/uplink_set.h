@@ -51,14 +51,16 @@ void uplink_set_close(struct uplink_set *all);
 int uplink_set_check_mtu(const struct uplink_set *all, uint16_t mtu, char error[UPLINK_ERROR]);
 /* Makes the uplinks receive frames for virtual machines. */
 int uplink_set_hear_all(struct uplink_set *all, char error[UPLINK_ERROR]);
-/* Makes an uplink, or all members if it is in a bond, receive frames to a multicast MAC. */
-int uplink_set_hear_group(struct uplink_set *all, uint32_t uplink, const uint8_t mac[ETHER_MAC_LEN],
-			  char error[UPLINK_ERROR]);
+/*
+ * Makes the uplink of an address, or all members if it is in a bond, receive frames of the
+ * address's VLAN, because a device of dpdk: may filter VLANs (a NIC of the kernel lets pass the
+ * VLANs for which the kernel has an interface), and of the multicast MAC to which other stations
+ * send neighbour solicitations of an IPv6 address.
+ */
+int uplink_set_hear_address(struct uplink_set *all, const struct host_address *a,
+			    char error[UPLINK_ERROR]);
 /* Makes the uplinks receive all multicast frames; logs which of them cannot. */
 void uplink_set_hear_multicast(const struct uplink_set *all);
-/* Makes an uplink, or all members if it is in a bond, receive frames of a VLAN. */
-int uplink_set_hear_vlan(struct uplink_set *all, uint32_t uplink, uint16_t vlan,
-			 char error[UPLINK_ERROR]);
 /*
  * Adds the ports' descriptors to the epoll set, unless they are in it. Their events have no data
  * (NULL), because they only wake the daemon. Events of the processes of vhost: ports have `all` as
