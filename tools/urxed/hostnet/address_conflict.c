@@ -15,7 +15,6 @@
 #define TRY_MS   160 /* time between two probes */
 #define CHECK_MS 10  /* time between two reads of received frames */
 #define FRAMES   32
-#define MACS_LEN (2 * ETHER_MAC_LEN)
 #define PROBES   (HOST_ADDRESSES * SWITCH_UPLINKS)
 
 struct probe {
@@ -61,24 +60,15 @@ static uint32_t list_probes(const struct host *h, struct uplink_set *uplinks, st
 static bool shows_conflict(const struct probe *p, const uint8_t *frame, uint32_t len,
 			   uint8_t owner[ETHER_MAC_LEN])
 {
-	uint8_t plain[NEIGH_FRAME_ROOM];
-	uint16_t vlan = 0;
+	struct arp_nd_untagged u;
 	struct arp a;
 	struct nd m;
 
-	if (len >= ETHER_HDR_LEN + ETHER_VLAN_LEN && len <= sizeof(plain) &&
-	    ether_get16(frame + MACS_LEN) == ETHERTYPE_ID_VLAN) {
-		vlan = ether_get16(frame + MACS_LEN + 2) & ETHER_VLAN_ID;
-		len -= ETHER_VLAN_LEN;
-		memcpy(plain, frame, MACS_LEN);
-		memcpy(plain + MACS_LEN, frame + MACS_LEN + ETHER_VLAN_LEN, len - MACS_LEN);
-		frame = plain;
-	}
-	if (vlan != p->address->vlan)
+	if (!arp_nd_remove_tag(&u, frame, len) || u.vlan != p->address->vlan)
 		return false;
-	if (arp_parse(&a, frame, len) && !memcmp(a.sip, p->address->ip, 16))
+	if (arp_parse(&a, u.frame, u.len) && !memcmp(a.sip, p->address->ip, 16))
 		memcpy(owner, a.smac, ETHER_MAC_LEN);
-	else if (nd_parse(&m, frame, len) && !m.solicitation && m.has_mac &&
+	else if (nd_parse(&m, u.frame, u.len) && !m.solicitation && m.has_mac &&
 		 !memcmp(m.target, p->address->ip, 16))
 		memcpy(owner, m.smac, ETHER_MAC_LEN);
 	else

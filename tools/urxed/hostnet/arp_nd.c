@@ -139,18 +139,7 @@ static void handle_nd(struct neigh *n, const struct neigh_ingress *ingress, stru
 	send_answer(n, ingress, local, frame, ND_FRAME_LEN);
 }
 
-/* Bytes; longer than any ARP or ND frame. */
-#define TAGGED_ROOM 1518
-
-/* A frame without its VLAN tag. */
-struct untagged {
-	const uint8_t *frame;
-	uint32_t len;
-	uint16_t vlan; /* 0 = untagged */
-	uint8_t room[TAGGED_ROOM];
-};
-
-static bool remove_tag(struct untagged *u, const uint8_t *frame, uint32_t len)
+bool arp_nd_remove_tag(struct arp_nd_untagged *u, const uint8_t *frame, uint32_t len)
 {
 	const uint32_t macs = 2 * ETHER_MAC_LEN;
 
@@ -172,12 +161,12 @@ static bool remove_tag(struct untagged *u, const uint8_t *frame, uint32_t len)
 void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len)
 {
 	struct neigh_ingress ingress = {.uplink = uplink, .member = -1};
-	struct untagged u;
+	struct arp_nd_untagged u;
 	struct arp a;
 	struct nd m;
 
 	n->now = now;
-	if (!remove_tag(&u, frame, len))
+	if (!arp_nd_remove_tag(&u, frame, len))
 		return;
 	ingress.vlan = u.vlan;
 	if (n->bond_mask >> uplink & 1) {

@@ -11,6 +11,20 @@
 
 #include "urxed/hostnet/neigh.h"
 
+/* Bytes; longer than any ARP or ND frame. */
+#define ARP_ND_ROOM 1518
+
+/* A frame without its VLAN tag. */
+struct arp_nd_untagged {
+	const uint8_t *frame;
+	uint32_t len;
+	uint16_t vlan; /* 0 = untagged */
+	uint8_t room[ARP_ND_ROOM];
+};
+
+/* Takes the tag off a frame; returns false if a tagged frame is too long. */
+bool arp_nd_remove_tag(struct arp_nd_untagged *u, const uint8_t *frame, uint32_t len);
+
 /*
  * Writes an ARP request or a neighbour solicitation for `ip`, with the VLAN's tag, into a buffer of
  * NEIGH_FRAME_ROOM bytes; returns the length in bytes. mac: destination; NULL: broadcast, or the
