@@ -83,29 +83,26 @@ static bool write_at(struct lease_store *r, const void *data, size_t len, size_t
 
 /* Logs the errno of a failed write. Limits the number of lines, because each lease writes to the
  * file, and the disk may stay full. */
-static void log_write_error(void)
+/* Writes to the file unless it is closed, and logs an error. */
+static void store(struct lease_store *r, const void *data, size_t len, size_t at)
 {
 	static struct log_ratelimit limit;
-	const int err = errno;
 
-	log_ratelimited(&limit, now_ns(), "cannot write to " LEASE_STORE_NAME ": %s",
-			strerror(err));
+	if (r->fd >= 0 && !write_at(r, data, len, at))
+		log_ratelimited(&limit, now_ns(), "cannot write to " LEASE_STORE_NAME ": %s",
+				strerror(errno));
 }
 
 static void write_lease_entry(struct lease_store *r, uint32_t block)
 {
-	size_t at = ENTRIES_OFFSET + block * sizeof(struct lease_store_entry);
-
-	if (r->fd >= 0 && !write_at(r, &r->entries[block], sizeof(struct lease_store_entry), at))
-		log_write_error();
+	store(r, &r->entries[block], sizeof(r->entries[block]),
+	      ENTRIES_OFFSET + block * sizeof(r->entries[block]));
 }
 
 static void write_past(struct lease_store *r, uint32_t block)
 {
-	size_t at = PAST_OFFSET + block * sizeof(struct lease_past);
-
-	if (r->fd >= 0 && !write_at(r, &r->past[block], sizeof(struct lease_past), at))
-		log_write_error();
+	store(r, &r->past[block], sizeof(r->past[block]),
+	      PAST_OFFSET + block * sizeof(r->past[block]));
 }
 
 static void end_claim(struct lease_store *r, uint32_t block)
@@ -447,8 +444,7 @@ bool lease_store_lives_without_claim(const struct lease_store *r, uint32_t block
 void lease_store_put_remote(struct lease_store *r, uint32_t place,
 			    const struct remote_qp_record *record)
 {
-	if (r->fd >= 0 && !write_at(r, record, sizeof(*record), remote_offset(place)))
-		log_write_error();
+	store(r, record, sizeof(*record), remote_offset(place));
 }
 
 int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_qp_record *record)
@@ -470,8 +466,7 @@ int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_
 
 void lease_store_put_qpn(struct lease_store *r, uint32_t place, const struct qpn_record *record)
 {
-	if (r->fd >= 0 && !write_at(r, record, sizeof(*record), qpn_offset(place)))
-		log_write_error();
+	store(r, record, sizeof(*record), qpn_offset(place));
 }
 
 uint32_t lease_store_get_qpns(struct lease_store *r, uint32_t place, struct qpn_record *records,
@@ -510,8 +505,7 @@ void lease_store_put_addresses(struct lease_store *r, const struct host *host)
 		r->addresses[i].valid = 1;
 		r->addresses[i].freed = a->valid ? 0 : a->freed;
 	}
-	if (r->fd >= 0 && !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_OFFSET))
-		log_write_error();
+	store(r, r->addresses, sizeof(r->addresses), ADDRESSES_OFFSET);
 }
 
 /* Returns the index that was freed next after the index whose `freed` is given; HOST_ADDRESSES:
