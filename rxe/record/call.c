@@ -289,10 +289,7 @@ void frame_fields(struct state_stream *s, struct record_frame *frame)
 	} else if (!s->restoring) {
 		state_bytes(s, (uint8_t *)(uintptr_t)frame->data, frame->len);
 	} else {
-		state_require(s, frame->len <= s->end - s->at);
-		frame->data = s->in + s->at;
-		if (state_ok(s))
-			s->at += frame->len;
+		frame->data = state_take(s, frame->len);
 	}
 }
 
@@ -321,14 +318,10 @@ static void sent_fields(struct state_stream *s, struct urxe_replay_event *event)
 {
 	state_u32_max(s, &event->frame_len, UINT16_MAX);
 	state_u32_max(s, &event->data_len, URXE_RECORD_HEADERS);
-	if (!s->restoring) {
+	if (s->restoring)
+		event->data = state_take(s, event->data_len);
+	else
 		state_bytes(s, (uint8_t *)(uintptr_t)event->data, event->data_len);
-		return;
-	}
-	state_require(s, event->data_len <= s->end - s->at);
-	event->data = s->in + s->at;
-	if (state_ok(s))
-		s->at += event->data_len;
 }
 
 /* A drop's reason, by its name, because the numbers differ between versions of urxe. A name that

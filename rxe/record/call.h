@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The records of a recording, written and read by the fields of record/stream.h: calls of the
+/* The records of a recording, written and read by the fields of rxe/state_stream.h: calls of the
  * engine's owner, and behind each call what the engine did within the call. */
 #ifndef URXE_RECORD_CALL_H
 #define URXE_RECORD_CALL_H
 
 #include <rxe/record.h>
-
-#include "record/stream.h"
+#include <rxe/state_stream.h>
 
 /* Most segments of a recorded request. The engine refuses a request with more than URXE_MAX_SGE.
  * The recording keeps one more, so that the replayed engine refuses the request, too. */

@@ -4,8 +4,7 @@
 #define URXE_RECORD_FIELDS_H
 
 #include <rxe/rxe.h>
-
-#include "record/stream.h"
+#include <rxe/state_stream.h>
 
 void path_fields(struct state_stream *s, struct urxe_path *path);
 void segment_fields(struct state_stream *s, struct urxe_seg *seg);

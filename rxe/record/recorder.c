@@ -42,7 +42,7 @@ struct state_stream *record_begin(struct urxe_dev *dev, uint32_t kind)
 
 	s->at = 0;
 	s->depth = 0;
-	state_begin(s, (enum state_record)kind);
+	state_begin(s, kind);
 	return s;
 }
 

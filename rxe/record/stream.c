@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "record/stream.h"
+#include <rxe/state_stream.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <isa-l/crc.h>
 
-#include <rxe/state.h>
+#include <rxe/rxe.h>
 
-/* Header: magic, version (4 bytes), CRC-32 of all other bytes (4), length of the stream (8). */
-#define MAGIC_LEN  8
-#define VERSION_AT 8
-#define CRC_AT     12
-#define LENGTH_AT  16
-#define HEADER_LEN 24
-/* Header of a record: its kind (4 bytes), and the number of bytes that follow (4). */
-#define RECORD_LEN 8
-
-static const uint8_t magic[MAGIC_LEN] = {'u', 'r', 'x', 'e', 's', 't', 'a', 't'};
+#define VERSION_AT 8u
+#define CRC_AT     12u
+#define LENGTH_AT  16u
+#define FIRST_ROOM 4096u
+/* Bytes of a record's kind. */
+#define KIND_LEN 4u
 
 static void put_le(uint8_t *to, uint64_t value, size_t n)
 {
@@ -34,133 +30,195 @@ static uint64_t get_le(const uint8_t *from, size_t n)
 	return value;
 }
 
-void state_fail(struct state_stream *s, int error)
+/* --- Bytes. */
+
+static void grow_stream(struct state_stream *s, size_t n)
 {
-	if (!s->error)
-		s->error = error;
+	size_t room = s->room ? s->room : FIRST_ROOM;
+	uint8_t *out;
+
+	while (room - s->at < n)
+		room *= 2;
+	if (room == s->room)
+		return;
+	out = realloc(s->out, room);
+	if (!out) {
+		state_fail(s, -ENOMEM);
+		return;
+	}
+	s->out = out;
+	s->room = room;
+}
+
+/* Saving: where the next n bytes go; NULL: the stream only counts, or has an error. */
+static uint8_t *make_stream_room(struct state_stream *s, size_t n)
+{
+	if (s->error)
+		return NULL;
+	if (!s->fixed)
+		grow_stream(s, n);
+	else if (s->out && n > s->room - s->at)
+		state_fail(s, -EBUSY);
+	if (s->error)
+		return NULL;
+	s->at += n;
+	return s->out ? s->out + (s->at - n) : NULL;
+}
+
+const uint8_t *state_take(struct state_stream *s, size_t n)
+{
+	state_require(s, n <= s->end - s->at);
+	if (s->error)
+		return NULL;
+	s->at += n;
+	return s->in + (s->at - n);
+}
+
+void state_bytes(struct state_stream *s, void *bytes, size_t n)
+{
+	const uint8_t *from = s->restoring ? state_take(s, n) : bytes;
+	uint8_t *to = s->restoring ? bytes : make_stream_room(s, n);
+
+	if (!n || !to)
+		return;
+	if (from)
+		memcpy(to, from, n);
+	else
+		memset(to, 0, n);
 }
 
 /* --- The stream as a whole. */
 
 static uint32_t checksum(const uint8_t *stream, size_t length)
 {
-	uint32_t crc = crc32_gzip_refl(0, stream, CRC_AT);
+	const uint32_t crc = crc32_gzip_refl(0, stream, CRC_AT);
 
 	return crc32_gzip_refl(crc, stream + LENGTH_AT, length - LENGTH_AT);
 }
 
-/* Saving: room for n more bytes; NULL: an error has occurred. */
-static uint8_t *make_stream_room(struct state_stream *s, size_t n)
+static void begin_save(struct state_stream *s, const struct state_format *format)
 {
-	size_t room = s->room ? s->room : 4096;
-	uint8_t *out;
+	uint8_t header[STATE_HEADER] = {0};
 
-	if (s->error)
-		return NULL;
-	while (room - s->at < n)
-		room *= 2;
-	if (room > s->room) {
-		out = realloc(s->out, room);
-		if (!out) {
-			state_fail(s, -ENOMEM);
-			return NULL;
-		}
-		s->out = out;
-		s->room = room;
-	}
-	s->at += n;
-	return s->out + s->at - n;
-}
-
-/* Restoring: the next n bytes; NULL: an error has occurred. */
-static const uint8_t *take_bytes(struct state_stream *s, size_t n)
-{
-	state_require(s, n <= s->end - s->at);
-	if (s->error)
-		return NULL;
-	s->at += n;
-	return s->in + s->at - n;
-}
-
-void stream_begin_save(struct state_stream *s, uint64_t now)
-{
-	uint8_t *header;
-
-	*s = (struct state_stream){.version = URXE_STATE_VERSION, .now = now};
-	header = make_stream_room(s, HEADER_LEN);
-	if (!header)
-		return;
-	memset(header, 0, HEADER_LEN);
-	memcpy(header, magic, MAGIC_LEN);
+	s->long_records = format->long_records;
+	s->version = format->version;
+	memcpy(header, format->name, STATE_NAME);
 	put_le(header + VERSION_AT, s->version, 4);
+	state_bytes(s, header, sizeof(header));
 }
 
-void stream_finish_save(struct state_stream *s)
+void stream_begin_save(struct state_stream *s, const struct state_format *format)
 {
-	if (s->error)
-		return;
-	put_le(s->out + LENGTH_AT, s->at, 8);
-	put_le(s->out + CRC_AT, checksum(s->out, s->at), 4);
+	*s = (struct state_stream){.fixed = false};
+	begin_save(s, format);
 }
 
-void stream_begin_restore(struct state_stream *s, const uint8_t *stream, size_t length,
-			  uint64_t now)
+void stream_begin_save_to(struct state_stream *s, const struct state_format *format, uint8_t *out,
+			  size_t room)
+{
+	*s = (struct state_stream){.fixed = true, .out = out, .room = room};
+	begin_save(s, format);
+}
+
+int stream_finish_save_to(struct state_stream *s)
+{
+	if (!s->error && s->out) {
+		put_le(s->out + LENGTH_AT, s->at, 8);
+		put_le(s->out + CRC_AT, checksum(s->out, s->at), 4);
+	}
+	return s->error;
+}
+
+int stream_finish_save(struct state_stream *s, uint8_t **stream, size_t *length)
+{
+	if (stream_finish_save_to(s)) {
+		free(s->out);
+		return s->error;
+	}
+	*stream = s->out;
+	*length = s->at;
+	return 0;
+}
+
+int stream_begin_restore(struct state_stream *s, const struct state_format *format,
+			 const uint8_t *stream, size_t length)
 {
 	*s = (struct state_stream){
 		.restoring = true,
-		.now = now,
+		.long_records = format->long_records,
+		.budget = UINT64_MAX,
 		.in = stream,
-		.at = HEADER_LEN,
+		.at = STATE_HEADER,
 		.end = length,
 	};
-	if (length < HEADER_LEN || memcmp(stream, magic, MAGIC_LEN)) {
-		state_fail(s, -EBADMSG);
-		return;
+	if (length < STATE_HEADER || memcmp(stream, format->name, STATE_NAME)) {
+		s->error = -EBADMSG;
+		return s->error;
 	}
 	s->version = (uint32_t)get_le(stream + VERSION_AT, 4);
-	if (s->version > URXE_STATE_VERSION)
-		state_fail(s, -EPROTONOSUPPORT);
+	if (s->version > format->version)
+		s->error = -EPROTONOSUPPORT;
 	state_require(s, s->version && get_le(stream + LENGTH_AT, 8) == length);
 	if (!s->error)
 		state_require(s, get_le(stream + CRC_AT, 4) == checksum(stream, length));
+	return s->error;
+}
+
+int stream_finish_restore(struct state_stream *s)
+{
+	state_require(s, s->at == s->end);
+	return s->error;
 }
 
 /* --- Records. */
 
-void state_begin(struct state_stream *s, enum state_record kind)
+/* Bytes of a record's length. */
+static size_t length_bytes(const struct state_stream *s)
 {
-	uint32_t number = kind, length = 0;
+	return s->long_records ? 8 : 4;
+}
 
-	state_u32(s, &number);
-	state_u32(s, &length);
-	state_require(s, number == kind);
+void state_begin(struct state_stream *s, uint32_t kind)
+{
+	uint8_t header[KIND_LEN + 8] = {0};
+	uint64_t length;
+
+	put_le(header, kind, KIND_LEN);
+	state_bytes(s, header, KIND_LEN + length_bytes(s));
+	length = get_le(header + KIND_LEN, length_bytes(s));
 	if (s->restoring)
-		state_require(s, length <= s->end - s->at);
+		state_require(s, get_le(header, KIND_LEN) == kind && length <= s->end - s->at);
 	if (s->error)
 		return;
 	s->outer[s->depth++] = s->restoring ? s->end : s->at;
 	if (s->restoring)
-		s->end = s->at + length;
+		s->end = s->at + (size_t)length;
 }
 
 void state_end(struct state_stream *s)
 {
+	size_t begin, bytes = length_bytes(s);
+
 	if (s->restoring)
 		state_require(s, s->at == s->end);
 	if (s->error)
 		return;
-	s->depth--;
+	begin = s->outer[--s->depth];
 	if (s->restoring)
-		s->end = s->outer[s->depth];
-	else if (s->at - s->outer[s->depth] > UINT32_MAX)
+		s->end = begin;
+	else if (bytes == 4 && s->at - begin > UINT32_MAX)
 		state_fail(s, -EFBIG);
-	else
-		put_le(s->out + s->outer[s->depth] - 4, s->at - s->outer[s->depth], 4);
+	else if (s->out)
+		put_le(s->out + begin - bytes, s->at - begin, bytes);
 }
 
 uint32_t state_next_record(const struct state_stream *s)
 {
-	return s->error || s->end - s->at < RECORD_LEN ? 0 : (uint32_t)get_le(s->in + s->at, 4);
+	const size_t header = KIND_LEN + length_bytes(s), left = state_left(s);
+
+	if (left < header || get_le(s->in + s->at + KIND_LEN, length_bytes(s)) > left - header)
+		return 0;
+	return (uint32_t)get_le(s->in + s->at, KIND_LEN);
 }
 
 void state_spend(struct state_stream *s, uint64_t n, uint64_t bytes)
@@ -175,38 +233,14 @@ void state_spend(struct state_stream *s, uint64_t n, uint64_t bytes)
 
 /* --- Fields. */
 
-void state_bytes(struct state_stream *s, void *bytes, size_t n)
+/* A number of n bytes. One above `max` is an error, and is read as 0. */
+static uint64_t state_number(struct state_stream *s, uint64_t value, size_t n, uint64_t max)
 {
-	const uint8_t *from = s->restoring ? take_bytes(s, n) : bytes;
-	uint8_t *to = s->restoring ? bytes : make_stream_room(s, n);
+	uint8_t bytes[8];
 
-	if (!n || !to)
-		return;
-	if (from)
-		memcpy(to, from, n);
-	else
-		memset(to, 0, n);
-}
-
-static uint64_t state_number(struct state_stream *s, uint64_t value, size_t n)
-{
-	const uint8_t *from;
-	uint8_t *to;
-
-	if (s->restoring) {
-		from = take_bytes(s, n);
-		return from ? get_le(from, n) : 0;
-	}
-	to = make_stream_room(s, n);
-	if (to)
-		put_le(to, value, n);
-	return value;
-}
-
-/* As state_number; a greater number than max is an error, and is read as 0. */
-static uint64_t state_number_max(struct state_stream *s, uint64_t value, size_t n, uint64_t max)
-{
-	value = state_number(s, value, n);
+	put_le(bytes, value, n);
+	state_bytes(s, bytes, n);
+	value = get_le(bytes, n);
 	state_require(s, value <= max);
 	return s->restoring && value > max ? 0 : value;
 }
@@ -220,7 +254,7 @@ static uint64_t state_number_max(struct state_stream *s, uint64_t value, size_t 
 
 void state_bool(struct state_stream *s, bool *value)
 {
-	const uint64_t number = state_number_max(s, s->restoring ? 0 : *value, 1, 1);
+	const uint64_t number = state_number(s, s->restoring ? 0 : *value, 1, 1);
 
 	STORE(s, value, number);
 }
@@ -242,14 +276,14 @@ void state_u32(struct state_stream *s, uint32_t *value)
 
 void state_u64(struct state_stream *s, uint64_t *value)
 {
-	const uint64_t number = state_number(s, s->restoring ? 0 : *value, 8);
+	const uint64_t number = state_number(s, s->restoring ? 0 : *value, 8, UINT64_MAX);
 
 	STORE(s, value, number);
 }
 
 void state_u8_max(struct state_stream *s, uint8_t *value, uint8_t max)
 {
-	const uint64_t number = state_number_max(s, s->restoring ? 0 : *value, 1, max);
+	const uint64_t number = state_number(s, s->restoring ? 0 : *value, 1, max);
 
 	STORE(s, value, (uint8_t)number);
 }
@@ -270,14 +304,14 @@ void state_u8_flag(struct state_stream *s, uint8_t *value, uint8_t max, bool *fl
 
 void state_u16_max(struct state_stream *s, uint16_t *value, uint16_t max)
 {
-	const uint64_t number = state_number_max(s, s->restoring ? 0 : *value, 2, max);
+	const uint64_t number = state_number(s, s->restoring ? 0 : *value, 2, max);
 
 	STORE(s, value, (uint16_t)number);
 }
 
 void state_u32_max(struct state_stream *s, uint32_t *value, uint32_t max)
 {
-	const uint64_t number = state_number_max(s, s->restoring ? 0 : *value, 4, max);
+	const uint64_t number = state_number(s, s->restoring ? 0 : *value, 4, max);
 
 	STORE(s, value, (uint32_t)number);
 }

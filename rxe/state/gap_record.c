@@ -90,11 +90,7 @@ static void restore_packet(struct state_stream *s, struct urxe_qp *qp)
 
 	state_time(s, &arrival);
 	packet_fields(s, &p);
-	state_require(s, p.payload_len <= s->end - s->at);
-	if (!state_ok(s))
-		return;
-	p.payload = s->in + s->at;
-	s->at += p.payload_len;
+	p.payload = state_take(s, p.payload_len);
 	keep_packet(s, qp, &p, arrival);
 }
 

@@ -14,9 +14,6 @@
 #include "record/device_recording.h"
 #include "state/state_records.h"
 
-/* Length of a record's header, bytes: its kind and the length of its fields (record/stream.h). */
-#define RECORD_LEN 8
-
 struct player {
 	struct urxe_replay *replay;
 	struct state_stream stream; /* its first error is that of the recording */
@@ -35,26 +32,9 @@ static bool goes_on(const struct player *p)
 }
 
 /* The kind of the next record; 0: the recording ends here, or is cut within the record. */
-static uint32_t next_kind(struct player *p)
+static uint32_t next_kind(const struct player *p)
 {
-	struct state_stream s = p->stream;
-	uint32_t kind = 0, length = 0;
-
-	if (!goes_on(p) || s.end - s.at < RECORD_LEN)
-		return 0;
-	state_u32(&s, &kind);
-	state_u32(&s, &length);
-	return length <= s.end - s.at ? kind : 0;
-}
-
-static void begin(struct player *p, uint32_t kind)
-{
-	state_begin(&p->stream, (enum state_record)kind);
-}
-
-static void end(struct player *p)
-{
-	state_end(&p->stream);
+	return goes_on(p) ? state_next_record(&p->stream) : 0;
 }
 
 /* --- Comparison. */
@@ -124,9 +104,9 @@ static bool read_event(struct player *p, struct urxe_replay_event *event)
 		return false;
 	*event = (struct urxe_replay_event){
 		.kind = (uint8_t)(URXE_REPLAY_SENT + (kind - RECORD_SENT)), .time = p->dev->now};
-	begin(p, kind);
+	state_begin(&p->stream, kind);
 	event_fields(&p->stream, event);
-	end(p);
+	state_end(&p->stream);
 	return state_ok(&p->stream);
 }
 
@@ -180,9 +160,9 @@ static bool player_answer(struct player *p, enum record_question question)
 
 	if (next_kind(p) != RECORD_ANSWER)
 		return usual;
-	begin(p, RECORD_ANSWER);
+	state_begin(&p->stream, RECORD_ANSWER);
 	answer_fields(&p->stream, &fields);
-	end(p);
+	state_end(&p->stream);
 	if (!state_ok(&p->stream) || (fields.question == question && fields.ordinal == ordinal))
 		return !usual;
 	p->stream = before;
@@ -248,9 +228,9 @@ static bool list_pages(void *dev_ctx, const struct urxe_fast_reg *request,
 	free(p->pages.extents);
 	p->pages = (struct record_extents){0};
 	if (next_kind(p) == RECORD_PAGES) {
-		begin(p, RECORD_PAGES);
+		state_begin(&p->stream, RECORD_PAGES);
 		extents_fields(&p->stream, &p->pages);
-		end(p);
+		state_end(&p->stream);
 	}
 	*extents = p->pages.extents;
 	*n_extents = p->pages.n;
@@ -574,9 +554,9 @@ static void find_frame(struct player *p, struct urxe_frame *frame)
 	struct urxe_replay_event event = {.kind = URXE_REPLAY_RECEIVED};
 	struct record_frame fields = {0};
 
-	begin(p, RECORD_FRAME);
+	state_begin(&p->stream, RECORD_FRAME);
 	frame_fields(&p->stream, &fields);
-	end(p);
+	state_end(&p->stream);
 	if (!state_ok(&p->stream))
 		return;
 	event.data = fields.whole ? fields.data
@@ -690,9 +670,9 @@ static void play_call(struct player *p, uint32_t kind)
 	struct call_space space = {.extents = NULL};
 	struct call call = {.kind = (enum call_kind)(kind - RECORD_CALL), .space = &space};
 
-	begin(p, kind);
+	state_begin(&p->stream, kind);
 	call_fields(&p->stream, &call);
-	end(p);
+	state_end(&p->stream);
 	state_require(&p->stream, call.now < TIME_MAX);
 	memset(p->questions, 0, sizeof(p->questions));
 	if (state_ok(&p->stream)) {
@@ -717,8 +697,8 @@ static void player_refill(struct player *p)
 			differ(p, NULL, NULL);
 		return;
 	}
-	begin(p, RECORD_REFILL);
-	end(p);
+	state_begin(&p->stream, RECORD_REFILL);
+	state_end(&p->stream);
 	while ((kind = next_kind(p)) && kind != RECORD_REFILLED) {
 		state_require(&p->stream, kind == RECORD_CALL + CALL_POST_RECV ||
 						  kind == RECORD_CALL + CALL_POST_SRQ);
@@ -727,8 +707,8 @@ static void player_refill(struct player *p)
 		play_call(p, kind);
 	}
 	if (kind) {
-		begin(p, RECORD_REFILLED);
-		end(p);
+		state_begin(&p->stream, RECORD_REFILLED);
+		state_end(&p->stream);
 	}
 }
 
@@ -792,7 +772,7 @@ static int begin_device(struct player *p)
 
 	if (next_kind(p) != RECORD_STATE)
 		return -EBADMSG;
-	begin(p, RECORD_STATE);
+	state_begin(&p->stream, RECORD_STATE);
 	state_u32(s, &version);
 	state_u64(s, &now);
 	state_u32(s, &owner);
@@ -801,10 +781,9 @@ static int begin_device(struct player *p)
 		return s->error;
 	if (version != URXE_RECORD_VERSION)
 		return -EPROTONOSUPPORT;
-	state = s->in + s->at;
-	length = s->end - s->at;
-	s->at = s->end;
-	end(p);
+	length = state_left(s);
+	state = state_take(s, length);
+	state_end(&p->stream);
 	return restore_device(p, state, length, now, owner);
 }
 
@@ -835,7 +814,7 @@ static void place_timers(struct player *p)
 
 	if (next_kind(p) != RECORD_TIMERS)
 		return;
-	begin(p, RECORD_TIMERS);
+	state_begin(&p->stream, RECORD_TIMERS);
 	state_u32_max(s, &room, TIMERS_MAX);
 	spend_replay_memory(p, UINT64_C(64) * room);
 	if (state_ok(s) && timers_reserve(&p->dev->timers, room))
@@ -843,7 +822,7 @@ static void place_timers(struct player *p)
 	timers_clear(&p->dev->timers);
 	while (state_ok(s) && s->at < s->end)
 		put_timer(p);
-	end(p);
+	state_end(&p->stream);
 	while ((qp = idmap_next(&p->dev->qps, &at)))
 		for (uint8_t kind = 0; qp_find_timer(qp, kind); kind++)
 			timers_put_armed(&p->dev->timers, qp_find_timer(qp, kind));

@@ -10,10 +10,10 @@
 #define URXE_STATE_STATE_RECORDS_H
 
 #include <rxe/state.h>
+#include <rxe/state_stream.h>
 
 #include "objects/qp.h"
 #include "record/fields.h"
-#include "record/stream.h"
 
 struct urxe_cq;
 struct urxe_dev;
@@ -21,6 +21,32 @@ struct urxe_fast_mr;
 struct urxe_mr;
 struct urxe_mw;
 struct urxe_rq;
+
+/* The kinds of records, in the order in which a stream has them; not enum urxe_state_kind. */
+enum state_record {
+	STATE_RECORD_DEVICE = 1,
+	STATE_RECORD_CQ,
+	STATE_RECORD_MR,
+	STATE_RECORD_FAST_MR,
+	STATE_RECORD_SRQ,
+	STATE_RECORD_QP,
+	STATE_RECORD_MW,
+	STATE_RECORD_GROUP,
+	STATE_RECORD_READY, /* QPs that may have something to send */
+	STATE_RECORD_COMPLETIONS,
+	STATE_RECORD_END,
+	/* Parts of STATE_RECORD_QP, in their order. */
+	STATE_RECORD_QP_ATTR = 32,
+	STATE_RECORD_QP_SENDS,
+	STATE_RECORD_QP_RECEIVES,
+	STATE_RECORD_QP_REQUESTER,
+	STATE_RECORD_QP_RESPONDER,
+	STATE_RECORD_QP_RESOURCES,
+	STATE_RECORD_QP_GAP, /* the gap, and the packets kept behind it */
+	STATE_RECORD_QP_CONGESTION,
+};
+
+extern const struct state_format device_format;
 
 /* A list of objects of one kind. */
 struct state_list {

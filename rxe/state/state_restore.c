@@ -6,6 +6,8 @@
 #include "objects/device.h"
 #include "state/state_records.h"
 
+const struct state_format device_format = {.name = "urxestat", .version = URXE_STATE_VERSION};
+
 int urxe_state_same_memory(void *arg, struct urxe_state_region *region)
 {
 	(void)arg, (void)region;
@@ -44,7 +46,7 @@ static void restore_records(struct state_device *d)
 	}
 	state_begin(s, STATE_RECORD_END);
 	state_end(s);
-	state_require(s, s->at == s->end);
+	stream_finish_restore(s);
 }
 
 static void report_objects(const struct state_device *d)
@@ -75,9 +77,12 @@ int urxe_state_restore(const struct urxe_dev_attr *attr, uint64_t now,
 	struct state_device d = {.restore = how};
 	int rc;
 
-	stream_begin_restore(&d.stream, stream, length, now);
-	d.stream.budget = how->max_bytes ? how->max_bytes : UINT64_MAX;
-	rc = d.stream.error ? d.stream.error : urxe_dev_create(attr, &d.dev);
+	rc = stream_begin_restore(&d.stream, &device_format, stream, length);
+	d.stream.now = now;
+	if (how->max_bytes)
+		d.stream.budget = how->max_bytes;
+	if (!rc)
+		rc = urxe_dev_create(attr, &d.dev);
 	if (rc)
 		return rc;
 	rc = restore_device(&d);
@@ -99,7 +104,7 @@ int urxe_state_read_attr(const uint8_t *stream, size_t length, struct urxe_state
 	struct state_stream s;
 
 	*attr = (struct urxe_state_attr){0};
-	stream_begin_restore(&s, stream, length, 0);
+	stream_begin_restore(&s, &device_format, stream, length);
 	state_begin(&s, STATE_RECORD_DEVICE);
 	device_attr_record(&s, &attr->attr, &attr->dcqcn);
 	return s.error;

@@ -248,7 +248,8 @@ int urxe_state_save(struct urxe_dev *dev, uint64_t now, const struct urxe_state_
 		return rc;
 	RECORD_ENTRY(dev, SAVE, .now = now);
 	dev_pass_time(dev, now);
-	stream_begin_save(s, dev->now);
+	stream_begin_save(s, &device_format);
+	s->now = dev->now;
 	list_objects(&d);
 	order_qps(&d);
 	device_record(&d);
@@ -256,15 +257,8 @@ int urxe_state_save(struct urxe_dev *dev, uint64_t now, const struct urxe_state_
 		save_objects(&d);
 	state_begin(s, STATE_RECORD_END);
 	state_end(s);
-	stream_finish_save(s);
 	free_lists(&d);
-	if (!state_ok(s)) {
-		free(s->out);
-		return s->error;
-	}
-	*stream = s->out;
-	*length = s->at;
-	return 0;
+	return stream_finish_save(s, stream, length);
 }
 
 void urxe_state_free(uint8_t *stream)

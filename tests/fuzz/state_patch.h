@@ -10,7 +10,7 @@
 #include "script.h"
 
 /* Overwrites some words with values of the input, and completes the checksums again: of the stream
- * (vnic/state_stream.h), and of those in it, of the engine (rxe/state.h) and of vfio-user servers.
+ * (rxe/state_stream.h), and of those in it, of the engine (rxe/state.h) and of vfio-user servers.
  */
 void state_patch(struct script *in, uint8_t *stream, size_t length);
 

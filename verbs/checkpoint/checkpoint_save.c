@@ -154,7 +154,7 @@ static struct work_queue_record work_queue_record(const struct work_queue *wq)
 	};
 }
 
-static void write_pd(const struct process_save *save, struct vnic_state_stream *s,
+static void write_pd(const struct process_save *save, struct state_stream *s,
 		     const struct object *object)
 {
 	struct pd_record r = {.object = object_record(save, object),
@@ -175,7 +175,7 @@ static bool is_whole(const struct urxe_mr *mr)
 	return true;
 }
 
-static void write_mr(const struct process_save *save, struct vnic_state_stream *s,
+static void write_mr(const struct process_save *save, struct state_stream *s,
 		     const struct object *object)
 {
 	const struct mr *mr = (const struct mr *)object;
@@ -191,7 +191,7 @@ static void write_mr(const struct process_save *save, struct vnic_state_stream *
 	mr_fields(s, &r);
 }
 
-static void write_mw(const struct process_save *save, struct vnic_state_stream *s,
+static void write_mw(const struct process_save *save, struct state_stream *s,
 		     const struct object *object)
 {
 	const struct mw *mw = (const struct mw *)object;
@@ -204,7 +204,7 @@ static void write_mw(const struct process_save *save, struct vnic_state_stream *
 	mw_fields(s, &r);
 }
 
-static void write_ah(const struct process_save *save, struct vnic_state_stream *s,
+static void write_ah(const struct process_save *save, struct state_stream *s,
 		     const struct object *object)
 {
 	const struct ah *ah = (const struct ah *)object;
@@ -217,7 +217,7 @@ static void write_ah(const struct process_save *save, struct vnic_state_stream *
 	ah_fields(s, &r);
 }
 
-static void write_cq(const struct process_save *save, struct vnic_state_stream *s,
+static void write_cq(const struct process_save *save, struct state_stream *s,
 		     const struct object *object)
 {
 	const struct cq *cq = (const struct cq *)object;
@@ -235,7 +235,7 @@ static void write_cq(const struct process_save *save, struct vnic_state_stream *
 	cq_fields(s, &r);
 }
 
-static void write_srq(const struct process_save *save, struct vnic_state_stream *s,
+static void write_srq(const struct process_save *save, struct state_stream *s,
 		      const struct object *object)
 {
 	const struct srq *srq = (const struct srq *)object;
@@ -250,7 +250,7 @@ static void write_srq(const struct process_save *save, struct vnic_state_stream 
 	srq_fields(s, &r);
 }
 
-static void write_qp(const struct process_save *save, struct vnic_state_stream *s,
+static void write_qp(const struct process_save *save, struct state_stream *s,
 		     const struct object *object)
 {
 	const struct qp *qp = (const struct qp *)object;
@@ -282,7 +282,7 @@ static void write_qp(const struct process_save *save, struct vnic_state_stream *
 static const struct {
 	enum object_type type;
 	enum checkpoint_record kind;
-	void (*write)(const struct process_save *save, struct vnic_state_stream *s,
+	void (*write)(const struct process_save *save, struct state_stream *s,
 		      const struct object *object);
 } kinds[] = {
 	{OBJECT_PD, CHECKPOINT_PD, write_pd}, {OBJECT_MR, CHECKPOINT_MR, write_mr},
@@ -291,7 +291,7 @@ static const struct {
 	{OBJECT_QP, CHECKPOINT_QP, write_qp},
 };
 
-static void write_objects(const struct process_save *save, struct vnic_state_stream *s)
+static void write_objects(const struct process_save *save, struct state_stream *s)
 {
 	for (unsigned int k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
 		for (uint32_t i = 0; i < save->n_files; i++) {
@@ -300,9 +300,9 @@ static void write_objects(const struct process_save *save, struct vnic_state_str
 
 			while ((object = handle_next(&save->files[i]->handles, kinds[k].type,
 						     &at))) {
-				vnic_state_record_begin(s, kinds[k].kind);
+				state_begin(s, kinds[k].kind);
 				kinds[k].write(save, s, object);
-				vnic_state_record_end(s);
+				state_end(s);
 			}
 		}
 }
@@ -325,7 +325,7 @@ static uint64_t memfd_size(const struct uverbs_file *file)
 	return fstat(descriptor_of(file), &st) ? 0 : (uint64_t)st.st_size;
 }
 
-static void write_process(struct vnic_state_stream *s)
+static void write_process(struct state_stream *s)
 {
 	struct process_record r = {
 		.mtu = adapter.welcome.mtu,
@@ -340,23 +340,23 @@ static void write_process(struct vnic_state_stream *s)
 	memcpy(r.gids, adapter.welcome.port.gids, sizeof(r.gids));
 	for (uint32_t i = 0; i < adapter.leases.n; i++)
 		r.blocks[i] = adapter.leases.blocks[i]->qpn_first;
-	vnic_state_record_begin(s, CHECKPOINT_PROCESS);
+	state_begin(s, CHECKPOINT_PROCESS);
 	process_fields(s, &r);
-	vnic_state_record_end(s);
+	state_end(s);
 }
 
-static void write_channels(const struct process_save *save, struct vnic_state_stream *s)
+static void write_channels(const struct process_save *save, struct state_stream *s)
 {
 	for (uint32_t i = 0; i < save->n_channels; i++) {
 		struct channel_record r = {.event_size = save->channels[i]->event_size};
 
-		vnic_state_record_begin(s, CHECKPOINT_CHANNEL);
+		state_begin(s, CHECKPOINT_CHANNEL);
 		channel_fields(s, &r);
-		vnic_state_record_end(s);
+		state_end(s);
 	}
 }
 
-static void write_contexts(const struct process_save *save, struct vnic_state_stream *s)
+static void write_contexts(const struct process_save *save, struct state_stream *s)
 {
 	for (uint32_t i = 0; i < save->n_files; i++) {
 		const struct uverbs_file *file = save->files[i];
@@ -374,17 +374,17 @@ static void write_contexts(const struct process_save *save, struct vnic_state_st
 				  .end_poll = (uintptr_t)file->end_poll},
 		};
 
-		vnic_state_record_begin(s, CHECKPOINT_CONTEXT);
+		state_begin(s, CHECKPOINT_CONTEXT);
 		context_fields(s, &r);
-		vnic_state_record_end(s);
+		state_end(s);
 	}
 }
 
-static void write_engine(const struct process_save *save, struct vnic_state_stream *s)
+static void write_engine(const struct process_save *save, struct state_stream *s)
 {
-	vnic_state_record_begin(s, CHECKPOINT_ENGINE);
-	vnic_state_bytes(s, save->engine, save->engine_length);
-	vnic_state_record_end(s);
+	state_begin(s, CHECKPOINT_ENGINE);
+	state_bytes(s, save->engine, save->engine_length);
+	state_end(s);
 }
 
 /* --- Records of state that the program may change until its threads are stopped. */
@@ -415,26 +415,26 @@ static bool descriptor_record(const struct process_save *save, int fd, struct de
 	return true;
 }
 
-static void write_descriptors(const struct process_save *save, struct vnic_state_stream *s)
+static void write_descriptors(const struct process_save *save, struct state_stream *s)
 {
 	struct descriptor_record r;
 
 	for (int fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1)) {
 		if (!descriptor_record(save, fd, &r))
 			continue;
-		vnic_state_record_begin(s, CHECKPOINT_DESCRIPTOR);
+		state_begin(s, CHECKPOINT_DESCRIPTOR);
 		descriptor_fields(s, &r);
-		vnic_state_record_end(s);
+		state_end(s);
 	}
 }
 
-static void write_mappings(const struct process_save *save, struct vnic_state_stream *s)
+static void write_mappings(const struct process_save *save, struct state_stream *s)
 {
 	for (uint32_t i = 0; i < save->n_files; i++) {
 		int fd = descriptor_of(save->files[i]);
 
 		if (fd < 0)
-			vnic_state_fail(s, checkpoint_fail(-EBUSY, "the device is being closed"));
+			state_fail(s, checkpoint_fail(-EBUSY, "the device is being closed"));
 		else
 			ring_mappings_write(s, i, fd, &save->files[i]->queues);
 	}
@@ -453,7 +453,7 @@ static void write_event(void *s, const struct comp_channel_event *event)
 	unread_event_fields(s, &r);
 }
 
-static void write_events(const struct process_save *save, struct vnic_state_stream *s)
+static void write_events(const struct process_save *save, struct state_stream *s)
 {
 	for (uint32_t i = 0; i < save->n_channels; i++) {
 		uint32_t n = 0, index = i;
@@ -461,11 +461,11 @@ static void write_events(const struct process_save *save, struct vnic_state_stre
 		comp_channel_peek(save->channels[i], count_event, &n);
 		if (!n)
 			continue;
-		vnic_state_record_begin(s, CHECKPOINT_EVENTS);
-		vnic_state_u32(s, &index);
-		vnic_state_u32(s, &n);
+		state_begin(s, CHECKPOINT_EVENTS);
+		state_u32(s, &index);
+		state_u32(s, &n);
 		comp_channel_peek(save->channels[i], write_event, s);
-		vnic_state_record_end(s);
+		state_end(s);
 	}
 }
 
@@ -474,7 +474,7 @@ static bool is_empty_page(const uint8_t *page)
 	return !page[0] && !memcmp(page, page + 1, RING_PAGE - 1);
 }
 
-static void write_pages(struct vnic_state_stream *s, const uint8_t *ring, uint64_t size)
+static void write_pages(struct state_stream *s, const uint8_t *ring, uint64_t size)
 {
 	uint32_t n = 0;
 
@@ -482,18 +482,18 @@ static void write_pages(struct vnic_state_stream *s, const uint8_t *ring, uint64
 	 * until save_write() any page may be filled. */
 	for (uint64_t at = 0; at < size; at += RING_PAGE)
 		n += !s->out || !is_empty_page(ring + at);
-	vnic_state_u32(s, &n);
+	state_u32(s, &n);
 	for (uint64_t at = 0; at < size; at += RING_PAGE) {
 		uint32_t index = (uint32_t)(at / RING_PAGE);
 
 		if (s->out && is_empty_page(ring + at))
 			continue;
-		vnic_state_u32(s, &index);
-		vnic_state_bytes(s, (void *)(ring + at), RING_PAGE);
+		state_u32(s, &index);
+		state_bytes(s, (void *)(ring + at), RING_PAGE);
 	}
 }
 
-static void write_ring(struct vnic_state_stream *s, uint32_t context, const struct queue *ring)
+static void write_ring(struct state_stream *s, uint32_t context, const struct queue *ring)
 {
 	struct ring_bytes_record r = {.context = context,
 				      .offset = ring->offset,
@@ -501,13 +501,13 @@ static void write_ring(struct vnic_state_stream *s, uint32_t context, const stru
 
 	if (!ring->buf)
 		return;
-	vnic_state_record_begin(s, CHECKPOINT_RING);
+	state_begin(s, CHECKPOINT_RING);
 	ring_bytes_fields(s, &r);
 	write_pages(s, (const uint8_t *)ring->buf, r.size);
-	vnic_state_record_end(s);
+	state_end(s);
 }
 
-static void write_rings(const struct process_save *save, struct vnic_state_stream *s)
+static void write_rings(const struct process_save *save, struct state_stream *s)
 {
 	for (uint32_t i = 0; i < save->n_files; i++) {
 		const struct handle_table *handles = &save->files[i]->handles;
@@ -529,7 +529,7 @@ static void write_rings(const struct process_save *save, struct vnic_state_strea
 
 /* --- rdma_cm. */
 
-static void write_rdmacm_ids(struct vnic_state_stream *s, uint32_t device, struct rdmacm_file *file)
+static void write_rdmacm_ids(struct state_stream *s, uint32_t device, struct rdmacm_file *file)
 {
 	for (uint32_t number = 0; rdmacm_ids_next(file, &number); number++) {
 		const struct rdmacm_id *id = rdmacm_id_find(file, number);
@@ -543,24 +543,24 @@ static void write_rdmacm_ids(struct vnic_state_stream *s, uint32_t device, struc
 			.events = id->events,
 		};
 
-		vnic_state_record_begin(s, CHECKPOINT_RDMACM_ID);
+		state_begin(s, CHECKPOINT_RDMACM_ID);
 		rdmacm_id_fields(s, &r);
-		vnic_state_record_end(s);
+		state_end(s);
 	}
 }
 
-static void write_rdmacm_states(struct vnic_state_stream *s, uint32_t device,
+static void write_rdmacm_states(struct state_stream *s, uint32_t device,
 				const struct frozen_device *d)
 {
 	for (uint32_t i = 0; i < d->n_states; i++) {
-		vnic_state_record_begin(s, CHECKPOINT_RDMACM_STATE);
-		vnic_state_u32(s, &device);
-		vnic_state_bytes(s, d->states[i].bytes, d->states[i].length);
-		vnic_state_record_end(s);
+		state_begin(s, CHECKPOINT_RDMACM_STATE);
+		state_u32(s, &device);
+		state_bytes(s, d->states[i].bytes, d->states[i].length);
+		state_end(s);
 	}
 }
 
-static void write_rdmacm(const struct process_save *save, struct vnic_state_stream *s)
+static void write_rdmacm(const struct process_save *save, struct state_stream *s)
 {
 	const struct frozen_devices *all = save->rdmacm;
 
@@ -568,9 +568,9 @@ static void write_rdmacm(const struct process_save *save, struct vnic_state_stre
 		struct rdmacm_record r = {.n_ids = all->devices[i].n_ids,
 					  .n_states = all->devices[i].n_states};
 
-		vnic_state_record_begin(s, CHECKPOINT_RDMACM);
+		state_begin(s, CHECKPOINT_RDMACM);
 		rdmacm_fields(s, &r);
-		vnic_state_record_end(s);
+		state_end(s);
 	}
 	for (uint32_t i = 0; i < all->n; i++)
 		write_rdmacm_ids(s, i, all->devices[i].file);
@@ -582,25 +582,25 @@ static void write_rdmacm(const struct process_save *save, struct vnic_state_stre
 
 static int write_stream(const struct process_save *save, uint8_t *out, size_t room, size_t *length)
 {
-	struct vnic_state_stream s;
+	struct state_stream s;
 	int rc;
 
-	vnic_state_begin_save_to(&s, &checkpoint_format, out, room);
+	stream_begin_save_to(&s, &checkpoint_format, out, room);
 	write_process(&s);
 	write_channels(save, &s);
 	write_contexts(save, &s);
 	write_objects(save, &s);
 	write_engine(save, &s);
 	if (!frozen_devices_are_current(save->rdmacm))
-		vnic_state_fail(&s, checkpoint_fail(-EBUSY, "a thread opens or closes rdma_cm"));
+		state_fail(&s, checkpoint_fail(-EBUSY, "a thread opens or closes rdma_cm"));
 	write_descriptors(save, &s);
 	write_mappings(save, &s);
 	write_events(save, &s);
 	write_rings(save, &s);
 	write_rdmacm(save, &s);
-	vnic_state_record_begin(&s, CHECKPOINT_END);
-	vnic_state_record_end(&s);
-	rc = vnic_state_finish_save_to(&s);
+	state_begin(&s, CHECKPOINT_END);
+	state_end(&s);
+	rc = stream_finish_save_to(&s);
 	*length = s.at;
 	return rc;
 }

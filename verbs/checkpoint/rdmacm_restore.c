@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <vnic/state_stream.h>
+#include <rxe/state_stream.h>
 
 #include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rebuild.h"
@@ -69,15 +69,15 @@ static int give_record(struct rdmacm_file *file, const struct image_rdmacm_state
 }
 
 /*
- * Whether urxed's record is that of an event. A record is a stream (vnic/state_stream.h), in which
+ * Whether urxed's record is that of an event. A record is a stream (rxe/state_stream.h), in which
  * the kind follows the header.
  */
 static bool is_event(const struct image_rdmacm_state *state)
 {
 	uint32_t kind = 0;
 
-	if (state->bytes.length >= VNIC_STATE_HEADER + sizeof(kind))
-		memcpy(&kind, state->bytes.at + VNIC_STATE_HEADER, sizeof(kind));
+	if (state->bytes.length >= STATE_HEADER + sizeof(kind))
+		memcpy(&kind, state->bytes.at + STATE_HEADER, sizeof(kind));
 	return le32toh(kind) == CM_ATTACH_RECORD_EVENT;
 }
 

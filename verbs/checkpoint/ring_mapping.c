@@ -13,7 +13,7 @@
  * mapping of the restored process. A process may have 65,530 (vm.max_map_count). */
 #define HOLES_MAX 1024
 
-static void write_part(struct vnic_state_stream *s, uint32_t context, const struct mapping *m,
+static void write_part(struct state_stream *s, uint32_t context, const struct mapping *m,
 		       uint64_t start, uint64_t end)
 {
 	struct mapping_record r = {
@@ -26,14 +26,14 @@ static void write_part(struct vnic_state_stream *s, uint32_t context, const stru
 
 	if (start == end)
 		return;
-	vnic_state_record_begin(s, CHECKPOINT_MAPPING);
+	state_begin(s, CHECKPOINT_MAPPING);
 	mapping_fields(s, &r);
-	vnic_state_record_end(s);
+	state_end(s);
 }
 
 /* Writes a mapping to the stream, without the parts that only a slab (memory/ring_slab.h) keeps
  * mapped: the restored process has no slabs, so nothing would unmap those parts. */
-static void write_mapping(struct vnic_state_stream *s, uint32_t context, const struct mapping *m,
+static void write_mapping(struct state_stream *s, uint32_t context, const struct mapping *m,
 			  const struct ring_space *space, uint32_t *holes)
 {
 	uint64_t start = m->start, length;
@@ -51,7 +51,7 @@ static void write_mapping(struct vnic_state_stream *s, uint32_t context, const s
 	write_part(s, context, m, start, m->end);
 }
 
-void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd,
+void ring_mappings_write(struct state_stream *s, uint32_t context, int memfd,
 			 const struct ring_space *space)
 {
 	struct text_lines maps;
@@ -60,7 +60,7 @@ void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memf
 	struct stat st;
 
 	if (fstat(memfd, &st) || !proc_maps_open(&maps)) {
-		vnic_state_fail(s, -errno);
+		state_fail(s, -errno);
 		return;
 	}
 	while (proc_maps_next(&maps, &m))

@@ -16,7 +16,7 @@ struct ring_space;
 /* Writes records for the mappings of the context's memfd to the stream, except for parts that only
  * destroyed rings had (ring_space_is_left); if these are very many, it leaves out only the first
  * ones. Does not call malloc. */
-void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd,
+void ring_mappings_write(struct state_stream *s, uint32_t context, int memfd,
 			 const struct ring_space *space);
 /*
  * Maps a saved part of a memfd at its saved addresses. These must be unused, or reserved:

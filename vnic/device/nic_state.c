@@ -2,12 +2,12 @@
 /* The device as a byte stream, for the live migration of a virtual machine. */
 #include <string.h>
 
-#include <vnic/state_stream.h>
+#include <rxe/state_stream.h>
 
 #include "nic.h"
 #include "shared.h"
 
-static const struct vnic_state_format format = {.name = "urxevmx3", .version = 1};
+static const struct state_format format = {.name = "urxevmx3", .version = 1};
 
 void vnic_device_pause(struct vnic_device *dev)
 {
@@ -79,47 +79,47 @@ static uint64_t address_of(const struct vnic_device *dev, const void *memory)
 /* Writes or reads a pointer to `size` bytes of the driver's memory, as the driver's address.
  * Returns the pointer in this process. After an error while restoring: NULL if the address is not
  * valid, `memory` if the stream could not be read. */
-static void *memory_record(struct vnic_state_stream *s, const struct vnic_device *dev, void *memory,
+static void *memory_record(struct state_stream *s, const struct vnic_device *dev, void *memory,
 			   uint64_t size, uint64_t align)
 {
 	uint64_t addr = s->restoring ? 0 : address_of(dev, memory);
 
-	vnic_state_require(s, s->restoring || addr);
-	vnic_state_u64(s, &addr);
+	state_require(s, s->restoring || addr);
+	state_u64(s, &addr);
 	if (!s->restoring || s->error)
 		return memory;
-	vnic_state_require(s, addr && addr % align == 0);
+	state_require(s, addr && addr % align == 0);
 	memory = vnic_region_memory(dev, addr, size);
 	if (!memory)
-		vnic_state_fail(s, -EFAULT);
+		state_fail(s, -EFAULT);
 	return s->error ? NULL : memory;
 }
 
-static void cursor_record(struct vnic_state_stream *s, struct vnic_cursor *cursor, uint32_t max)
+static void cursor_record(struct state_stream *s, struct vnic_cursor *cursor, uint32_t max)
 {
-	vnic_state_u32_max(s, &cursor->size, max);
-	vnic_state_u32(s, &cursor->index);
-	vnic_state_bool(s, &cursor->gen);
-	vnic_state_require(s, cursor->size ? cursor->index < cursor->size : !cursor->index);
+	state_u32_max(s, &cursor->size, max);
+	state_u32(s, &cursor->index);
+	state_bool(s, &cursor->gen);
+	state_require(s, cursor->size ? cursor->index < cursor->size : !cursor->index);
 }
 
-static void *ring_record(struct vnic_state_stream *s, const struct vnic_device *dev, void *ring,
+static void *ring_record(struct state_stream *s, const struct vnic_device *dev, void *ring,
 			 struct vnic_cursor *cursor, uint32_t max)
 {
 	cursor_record(s, cursor, max);
-	vnic_state_require(s, cursor->size && cursor->size % VMXNET3_RING_SIZE_ALIGN == 0);
+	state_require(s, cursor->size && cursor->size % VMXNET3_RING_SIZE_ALIGN == 0);
 	return memory_record(s, dev, ring, cursor->size * UINT64_C(16), VMXNET3_RING_BA_ALIGN);
 }
 
-static void stats_record(struct vnic_state_stream *s, uint64_t *stats, uint32_t n)
+static void stats_record(struct state_stream *s, uint64_t *stats, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		vnic_state_u64(s, &stats[i]);
+		state_u64(s, &stats[i]);
 }
 
 /* --- Queues */
 
-static void tx_record(struct vnic_state_stream *s, struct vnic_device *dev, uint32_t number)
+static void tx_record(struct state_stream *s, struct vnic_device *dev, uint32_t number)
 {
 	uint8_t *buffers = dev->buffers + number * vnic_device_buffers_size(dev);
 	struct vnic_device_txq *tx = &dev->tx[number];
@@ -130,26 +130,26 @@ static void tx_record(struct vnic_state_stream *s, struct vnic_device *dev, uint
 	tx->shared = memory_record(s, dev, tx->shared, sizeof(*tx->shared), 8);
 	tx->ring = ring_record(s, dev, tx->ring, &tx->next, VMXNET3_RING_MAX_SIZE);
 	tx->comp = ring_record(s, dev, tx->comp, &tx->comp_next, VMXNET3_RING_MAX_SIZE);
-	vnic_state_u8(s, &tx->vector);
-	vnic_state_require(s, tx->comp_next.size >= tx->next.size && tx->vector < dev->vectors);
+	state_u8(s, &tx->vector);
+	state_require(s, tx->comp_next.size >= tx->next.size && tx->vector < dev->vectors);
 	stats_record(s, tx->stats, UPT1_TX_STATS);
 }
 
-static void data_ring_record(struct vnic_state_stream *s, struct vnic_device *dev,
+static void data_ring_record(struct state_stream *s, struct vnic_device *dev,
 			     struct vnic_device_rxq *rx)
 {
 	bool exists = rx->data_ring;
 
-	vnic_state_bool(s, &exists);
+	state_bool(s, &exists);
 	if (!exists)
 		return;
-	vnic_state_u32_max(s, &rx->data_size, VMXNET3_RXDATA_DESC_MAX_SIZE);
-	vnic_state_require(s, rx->data_size && rx->data_size % VMXNET3_RXDATA_DESC_SIZE_ALIGN == 0);
+	state_u32_max(s, &rx->data_size, VMXNET3_RXDATA_DESC_MAX_SIZE);
+	state_require(s, rx->data_size && rx->data_size % VMXNET3_RXDATA_DESC_SIZE_ALIGN == 0);
 	rx->data_ring =
 		memory_record(s, dev, rx->data_ring, (uint64_t)rx->next[0].size * rx->data_size, 1);
 }
 
-static void rx_record(struct vnic_state_stream *s, struct vnic_device *dev, uint32_t number)
+static void rx_record(struct state_stream *s, struct vnic_device *dev, uint32_t number)
 {
 	struct vnic_device_rxq *rx = &dev->rx[number];
 	bool second = rx->ring[1];
@@ -158,127 +158,126 @@ static void rx_record(struct vnic_state_stream *s, struct vnic_device *dev, uint
 		*rx = (struct vnic_device_rxq){.number = number};
 	rx->shared = memory_record(s, dev, rx->shared, sizeof(*rx->shared), 8);
 	rx->ring[0] = ring_record(s, dev, rx->ring[0], &rx->next[0], VMXNET3_RING_MAX_SIZE);
-	vnic_state_bool(s, &second);
+	state_bool(s, &second);
 	if (second)
 		rx->ring[1] = ring_record(s, dev, rx->ring[1], &rx->next[1], VMXNET3_RING_MAX_SIZE);
 	else if (s->restoring)
 		rx->next[1] = vnic_cursor_start(0);
 	rx->comp = ring_record(s, dev, rx->comp, &rx->comp_next, VMXNET3_RC_RING_MAX);
-	vnic_state_require(s, rx->comp_next.size >= (uint64_t)rx->next[0].size + rx->next[1].size);
+	state_require(s, rx->comp_next.size >= (uint64_t)rx->next[0].size + rx->next[1].size);
 	data_ring_record(s, dev, rx);
-	vnic_state_bool(s, &rx->wants_rxprod);
-	vnic_state_u8(s, &rx->vector);
-	vnic_state_require(s, rx->vector < dev->vectors);
+	state_bool(s, &rx->wants_rxprod);
+	state_u8(s, &rx->vector);
+	state_require(s, rx->vector < dev->vectors);
 	stats_record(s, rx->stats, UPT1_RX_STATS);
 }
 
 /* --- The device */
 
-static void rss_record(struct vnic_state_stream *s, struct vnic_device *dev)
+static void rss_record(struct state_stream *s, struct vnic_device *dev)
 {
 	struct vnic_rss *rss = &dev->rss;
 	uint32_t *partial = &rss->partial[0][0];
 
-	vnic_state_u16(s, &rss->types);
-	vnic_state_u16(s, &rss->table_size);
-	vnic_state_require(s, rss->table_size && rss->table_size <= UPT1_RSS_TABLE_SIZE);
-	vnic_state_bytes(s, rss->table, sizeof(rss->table));
+	state_u16(s, &rss->types);
+	state_u16(s, &rss->table_size);
+	state_require(s, rss->table_size && rss->table_size <= UPT1_RSS_TABLE_SIZE);
+	state_bytes(s, rss->table, sizeof(rss->table));
 	for (uint32_t i = 0; i < UPT1_RSS_TABLE_SIZE && i < rss->table_size; i++)
-		vnic_state_require(s, rss->table[i] < dev->rx_queues);
+		state_require(s, rss->table[i] < dev->rx_queues);
 	for (uint32_t i = 0; i < sizeof(rss->partial) / sizeof(*partial); i++)
-		vnic_state_u32(s, &partial[i]);
+		state_u32(s, &partial[i]);
 }
 
-static void filter_record(struct vnic_state_stream *s, struct vnic_device_filter *filter)
+static void filter_record(struct state_stream *s, struct vnic_device_filter *filter)
 {
 	uint32_t kept;
 
-	vnic_state_u32(s, &filter->mode);
-	vnic_state_u32(s, &filter->group_count);
+	state_u32(s, &filter->mode);
+	state_u32(s, &filter->group_count);
 	/* With more groups the device stores none of them, and delivers all multicast frames. */
 	kept = filter->group_count <= VNIC_FILTER_GROUPS ? filter->group_count : 0;
-	vnic_state_bytes(s, filter->groups, kept * sizeof(filter->groups[0]));
+	state_bytes(s, filter->groups, kept * sizeof(filter->groups[0]));
 	for (uint32_t i = 0; i < VMXNET3_VFT_SIZE; i++)
-		vnic_state_u32(s, &filter->vlan[i]);
+		state_u32(s, &filter->vlan[i]);
 }
 
 /* Saves only the masks that the driver has set. A vector that an interrupt has masked is saved as
  * unmasked, because vnic_device_resume raises all interrupts again. */
-static void masks_record(struct vnic_state_stream *s, struct vnic_device *dev)
+static void masks_record(struct state_stream *s, struct vnic_device *dev)
 {
 	for (uint32_t i = 0; i < VMXNET3_MAX_INTRS; i++) {
 		uint32_t *imr = vnic_reg(dev->attr.bars, VMXNET3_REG_IMR + i * VMXNET3_REG_STRIDE);
 		uint32_t mask = vnic_load(imr) != 0 && !(dev->auto_masked >> i & 1);
 
-		vnic_state_u32_max(s, &mask, 1);
+		state_u32_max(s, &mask, 1);
 		if (s->restoring)
 			vnic_store(imr, mask);
 	}
 }
 
-static void registers_record(struct vnic_state_stream *s, struct vnic_device *dev)
+static void registers_record(struct state_stream *s, struct vnic_device *dev)
 {
 	uint8_t permanent[6];
 
 	memcpy(permanent, dev->attr.mac, sizeof(permanent));
-	vnic_state_bytes(s, permanent, sizeof(permanent));
+	state_bytes(s, permanent, sizeof(permanent));
 	if (memcmp(permanent, dev->attr.mac, sizeof(permanent)))
-		vnic_state_fail(s, -EINVAL);
-	vnic_state_bytes(s, dev->mac, sizeof(dev->mac));
-	vnic_state_u32(s, &dev->revision);
-	vnic_state_require(s, dev->revision & VMXNET3_REVISIONS &&
-				      !(dev->revision & (dev->revision - 1)));
-	vnic_state_u32(s, &dev->shared_low);
-	vnic_state_u32(s, &dev->shared_high);
-	vnic_state_u32(s, &dev->result);
-	vnic_state_u32(s, &dev->mac_low);
-	vnic_state_u32(s, &dev->capabilities);
-	vnic_state_u32(s, &dev->rss_fields);
-	vnic_state_bytes(s, &dev->coalesce, sizeof(dev->coalesce));
-	vnic_state_u16(s, &dev->driver_link);
+		state_fail(s, -EINVAL);
+	state_bytes(s, dev->mac, sizeof(dev->mac));
+	state_u32(s, &dev->revision);
+	state_require(s,
+		      dev->revision & VMXNET3_REVISIONS && !(dev->revision & (dev->revision - 1)));
+	state_u32(s, &dev->shared_low);
+	state_u32(s, &dev->shared_high);
+	state_u32(s, &dev->result);
+	state_u32(s, &dev->mac_low);
+	state_u32(s, &dev->capabilities);
+	state_u32(s, &dev->rss_fields);
+	state_bytes(s, &dev->coalesce, sizeof(dev->coalesce));
+	state_u16(s, &dev->driver_link);
 	masks_record(s, dev);
 }
 
-static void interrupts_record(struct vnic_state_stream *s, struct vnic_device *dev)
+static void interrupts_record(struct state_stream *s, struct vnic_device *dev)
 {
 	const uint32_t all = (UINT32_C(1) << VMXNET3_MAX_INTRS) - 1;
 
-	vnic_state_bool(s, &dev->auto_mask);
-	vnic_state_u8(s, &dev->vectors);
-	vnic_state_u8(s, &dev->event_vector);
-	vnic_state_require(s,
-			   dev->vectors <= VMXNET3_MAX_INTRS && dev->event_vector < dev->vectors);
-	vnic_state_u32_max(s, &dev->interrupts, all);
-	vnic_state_u32_max(s, &dev->missed, all);
+	state_bool(s, &dev->auto_mask);
+	state_u8(s, &dev->vectors);
+	state_u8(s, &dev->event_vector);
+	state_require(s, dev->vectors <= VMXNET3_MAX_INTRS && dev->event_vector < dev->vectors);
+	state_u32_max(s, &dev->interrupts, all);
+	state_u32_max(s, &dev->missed, all);
 }
 
 /* The stream has the MTU as the length of a frame with one VLAN tag. */
-static void mtu_record(struct vnic_state_stream *s, struct vnic_device *dev)
+static void mtu_record(struct state_stream *s, struct vnic_device *dev)
 {
 	uint32_t frame = VNIC_FRAME_MAX(dev->mtu);
 
-	vnic_state_u32(s, &frame);
+	state_u32(s, &frame);
 	if (frame > VNIC_FRAME_MAX(dev->attr.mtu))
-		vnic_state_fail(s, -EINVAL);
-	vnic_state_require(s, frame >= VNIC_FRAME_MAX(VMXNET3_MIN_MTU));
+		state_fail(s, -EINVAL);
+	state_require(s, frame >= VNIC_FRAME_MAX(VMXNET3_MIN_MTU));
 	if (s->restoring && !s->error)
 		vnic_device_set_mtu(dev, frame - VNIC_FRAME_MAX(0));
 }
 
 /* The state that begins with the driver's ACTIVATE_DEV. Of a broken NIC (`active` false) only the
  * shared area and the interrupts. */
-static void activation_record(struct vnic_state_stream *s, struct vnic_device *dev, bool active)
+static void activation_record(struct state_stream *s, struct vnic_device *dev, bool active)
 {
 	dev->shared = memory_record(s, dev, dev->shared, sizeof(*dev->shared), 8);
 	interrupts_record(s, dev);
 	if (!active)
 		return;
 	mtu_record(s, dev);
-	vnic_state_u32(s, &dev->features);
+	state_u32(s, &dev->features);
 	filter_record(s, &dev->filter);
-	vnic_state_u32_max(s, &dev->tx_queues, VMXNET3_MAX_TX_QUEUES);
-	vnic_state_u32_max(s, &dev->rx_queues, VMXNET3_MAX_RX_QUEUES);
-	vnic_state_require(s, dev->tx_queues && dev->rx_queues);
+	state_u32_max(s, &dev->tx_queues, VMXNET3_MAX_TX_QUEUES);
+	state_u32_max(s, &dev->rx_queues, VMXNET3_MAX_RX_QUEUES);
+	state_require(s, dev->tx_queues && dev->rx_queues);
 	if (dev->features & UPT1_F_RSS)
 		rss_record(s, dev);
 	for (uint32_t i = 0; i < dev->tx_queues && !s->error; i++)
@@ -291,23 +290,23 @@ static void activation_record(struct vnic_state_stream *s, struct vnic_device *d
  * urxe refuse it. */
 #define DOWN_BY_ERROR (VNIC_DEVICE_BROKEN + 1)
 
-static void due_error_record(struct vnic_state_stream *s, struct vnic_device *dev)
+static void due_error_record(struct state_stream *s, struct vnic_device *dev)
 {
 	struct vnic_device_error *due = &dev->due_error;
 
 	activation_record(s, dev, false);
 	due->status =
 		memory_record(s, dev, due->status, sizeof(*due->status), _Alignof(*due->status));
-	vnic_state_u32(s, &due->event);
-	vnic_state_u32(s, &due->error);
-	vnic_state_require(s, due->event == VMXNET3_ECR_TQERR || due->event == VMXNET3_ECR_RQERR);
+	state_u32(s, &due->event);
+	state_u32(s, &due->error);
+	state_require(s, due->event == VMXNET3_ECR_TQERR || due->event == VMXNET3_ECR_RQERR);
 }
 
-static void device_record(struct vnic_state_stream *s, struct vnic_device *dev)
+static void device_record(struct state_stream *s, struct vnic_device *dev)
 {
 	uint32_t state = dev->due_error.status ? DOWN_BY_ERROR : dev->state;
 
-	vnic_state_u32_max(s, &state, DOWN_BY_ERROR);
+	state_u32_max(s, &state, DOWN_BY_ERROR);
 	registers_record(s, dev);
 	if (state == DOWN_BY_ERROR && !s->error)
 		due_error_record(s, dev);
@@ -319,25 +318,25 @@ static void device_record(struct vnic_state_stream *s, struct vnic_device *dev)
 
 int vnic_device_save(struct vnic_device *dev, uint8_t **stream, size_t *length)
 {
-	struct vnic_state_stream s;
+	struct state_stream s;
 
-	vnic_state_begin_save(&s, &format);
+	stream_begin_save(&s, &format);
 	device_record(&s, dev);
-	return vnic_state_finish_save(&s, stream, length);
+	return stream_finish_save(&s, stream, length);
 }
 
 int vnic_device_restore(struct vnic_device *dev, const uint8_t *stream, size_t length)
 {
-	struct vnic_state_stream s;
+	struct state_stream s;
 	int rc;
 
 	vnic_device_reset(dev);
 	dev->no_master = false;
 	dev->paused = true;
-	if (vnic_state_begin_restore(&s, &format, stream, length))
+	if (stream_begin_restore(&s, &format, stream, length))
 		return s.error;
 	device_record(&s, dev);
-	rc = vnic_state_finish_restore(&s);
+	rc = stream_finish_restore(&s);
 	if (rc)
 		vnic_device_power_on(dev);
 	return rc;

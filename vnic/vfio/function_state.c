@@ -4,45 +4,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <vnic/state_stream.h>
+#include <rxe/state_stream.h>
 
 #include "vfio_server_private.h"
 
-static const struct vnic_state_format format = {.name = "urxevfio", .version = 1};
+static const struct state_format format = {.name = "urxevfio", .version = 1};
 
 /* Writes or reads the configuration space. -EINVAL: a stream whose read-only bits differ is of
  * another kind of function. */
-static void config_record(struct vnic_state_stream *s, struct config_space *config)
+static void config_record(struct state_stream *s, struct config_space *config)
 {
 	static const uint8_t zeros[CONFIG_SPACE_SIZE];
 	uint8_t bytes[CONFIG_SPACE_SIZE];
 
 	memcpy(bytes, config->bytes, sizeof(bytes));
-	vnic_state_bytes(s, bytes, sizeof(bytes));
+	state_bytes(s, bytes, sizeof(bytes));
 	/* Zeros come from earlier versions of urxe, whose servers had no configuration space before
 	 * their first client. */
 	if (!memcmp(bytes, zeros, sizeof(bytes)))
 		return;
 	for (uint32_t i = 0; i < sizeof(bytes); i++)
 		if ((bytes[i] ^ config->bytes[i]) & ~config->writable[i])
-			vnic_state_fail(s, -EINVAL);
+			state_fail(s, -EINVAL);
 	if (s->restoring && !s->error)
 		memcpy(config->bytes, bytes, sizeof(bytes));
 }
 
-static void pending_record(struct vnic_state_stream *s, struct irq_vectors *irq)
+static void pending_record(struct state_stream *s, struct irq_vectors *irq)
 {
 	uint64_t pending = irq->pending;
 
-	vnic_state_u64(s, &pending);
-	vnic_state_require(s, irq->count == 64 || !(pending >> irq->count));
+	state_u64(s, &pending);
+	state_require(s, irq->count == 64 || !(pending >> irq->count));
 	if (s->restoring && !s->error)
 		irq->pending |= pending;
 }
 
 int function_state_save(struct vnic_vfio_server *server, uint8_t **stream, size_t *length)
 {
-	struct vnic_state_stream s;
+	struct state_stream s;
 	uint8_t *model = NULL;
 	size_t size = 0;
 	uint32_t n;
@@ -50,30 +50,30 @@ int function_state_save(struct vnic_vfio_server *server, uint8_t **stream, size_
 
 	if (rc)
 		return rc;
-	vnic_state_begin_save(&s, &format);
+	stream_begin_save(&s, &format);
 	config_record(&s, &server->config);
 	pending_record(&s, &server->irq);
-	vnic_state_require(&s, size <= UINT32_MAX);
-	n = vnic_state_count(&s, (uint32_t)size, 1);
-	vnic_state_bytes(&s, model, n);
+	state_require(&s, size <= UINT32_MAX);
+	n = state_count(&s, (uint32_t)size, 1);
+	state_bytes(&s, model, n);
 	free(model);
-	return vnic_state_finish_save(&s, stream, length);
+	return stream_finish_save(&s, stream, length);
 }
 
 int function_state_restore(struct vnic_vfio_server *server, const uint8_t *stream, size_t length)
 {
 	struct config_space config = server->config;
 	struct irq_vectors irq = server->irq;
-	struct vnic_state_stream s;
+	struct state_stream s;
 	const uint8_t *model;
 	uint32_t n;
 
-	vnic_state_begin_restore(&s, &format, stream, length);
+	stream_begin_restore(&s, &format, stream, length);
 	config_record(&s, &config);
 	pending_record(&s, &irq);
-	n = vnic_state_count(&s, 0, 1);
-	model = vnic_state_take(&s, n);
-	if (!vnic_state_finish_restore(&s))
+	n = state_count(&s, 0, 1);
+	model = state_take(&s, n);
+	if (!stream_finish_restore(&s))
 		s.error = server->attr.migration->restore(server->attr.ctx, model, n);
 	if (!s.error) {
 		server->config = config;

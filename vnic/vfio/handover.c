@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include <vnic/state_stream.h>
+#include <rxe/state_stream.h>
 
 #include "function_state.h"
 #include "vfio_server_private.h"
 
-static const struct vnic_state_format format = {.name = "urxeserv", .version = 1};
+static const struct state_format format = {.name = "urxeserv", .version = 1};
 
 /* --- The process that has the connection */
 
@@ -52,27 +52,27 @@ struct parts {
 	uint32_t n_regions;
 };
 
-static void vectors_record(struct vnic_state_stream *s, struct irq_vectors *irq, uint64_t *eventfds)
+static void vectors_record(struct state_stream *s, struct irq_vectors *irq, uint64_t *eventfds)
 {
 	const uint64_t impossible = irq->count == 64 ? 0 : ~UINT64_C(0) << irq->count;
 
-	vnic_state_u64(s, &irq->masked);
-	vnic_state_u64(s, eventfds);
-	vnic_state_require(s, !((irq->masked | *eventfds) & impossible));
+	state_u64(s, &irq->masked);
+	state_u64(s, eventfds);
+	state_require(s, !((irq->masked | *eventfds) & impossible));
 }
 
-static void region_record(struct vnic_state_stream *s, struct vnic_guest_region *region,
+static void region_record(struct state_stream *s, struct vnic_guest_region *region,
 			  uint64_t *offset)
 {
-	vnic_state_u64(s, &region->addr);
-	vnic_state_u64(s, &region->size);
-	vnic_state_u64(s, offset);
-	vnic_state_bool(s, &region->writable);
+	state_u64(s, &region->addr);
+	state_u64(s, &region->size);
+	state_u64(s, offset);
+	state_bool(s, &region->writable);
 }
 
 #define REGION_BYTES 25u /* of a region_record */
 
-static void save_vectors(struct vnic_state_stream *s, struct irq_vectors *irq,
+static void save_vectors(struct state_stream *s, struct irq_vectors *irq,
 			 struct vnic_vfio_handover *h)
 {
 	uint64_t eventfds = 0;
@@ -86,13 +86,13 @@ static void save_vectors(struct vnic_state_stream *s, struct irq_vectors *irq,
 	vectors_record(s, irq, &eventfds);
 }
 
-static void save_regions(struct vnic_state_stream *s, const struct vnic_guest_memory *memory,
+static void save_regions(struct state_stream *s, const struct vnic_guest_memory *memory,
 			 struct vnic_vfio_handover *h)
 {
 	uint32_t count;
 	const struct vnic_guest_region *regions = vnic_guest_memory_regions(memory, &count);
 
-	vnic_state_count(s, count, REGION_BYTES);
+	state_count(s, count, REGION_BYTES);
 	for (uint32_t i = 0; i < count; i++) {
 		struct vnic_guest_region region = regions[i];
 		uint64_t offset;
@@ -105,19 +105,19 @@ static void save_regions(struct vnic_state_stream *s, const struct vnic_guest_me
 static int save(struct vnic_vfio_server *server, uint8_t *function, size_t length,
 		struct vnic_vfio_handover *h)
 {
-	struct vnic_state_stream s;
+	struct state_stream s;
 	bool connected = server->connection.socket >= 0;
 
-	vnic_state_begin_save(&s, &format);
-	vnic_state_bool(&s, &connected);
-	vnic_state_bool(&s, &server->version_known);
+	stream_begin_save(&s, &format);
+	state_bool(&s, &connected);
+	state_bool(&s, &server->version_known);
 	if (connected)
 		h->fds[h->n_fds++] = server->connection.socket;
 	save_vectors(&s, &server->irq, h);
 	save_regions(&s, server->attr.memory, h);
-	vnic_state_require(&s, length <= UINT32_MAX);
-	vnic_state_bytes(&s, function, vnic_state_count(&s, (uint32_t)length, 1));
-	return vnic_state_finish_save(&s, &h->stream, &h->length);
+	state_require(&s, length <= UINT32_MAX);
+	state_bytes(&s, function, state_count(&s, (uint32_t)length, 1));
+	return stream_finish_save(&s, &h->stream, &h->length);
 }
 
 int vnic_vfio_server_hand_over(struct vnic_vfio_server *server, struct vnic_vfio_handover *h)
@@ -175,7 +175,7 @@ static int take_eventfds(struct irq_vectors *irq, uint64_t eventfds, struct vnic
 	return rc;
 }
 
-static void restore_regions(struct vnic_state_stream *s, struct vnic_vfio_server *server,
+static void restore_regions(struct state_stream *s, struct vnic_vfio_server *server,
 			    const struct vnic_vfio_handover *h, uint32_t at, uint32_t n)
 {
 	const struct vnic_vfio_attr *attr = &server->attr;
@@ -191,18 +191,18 @@ static void restore_regions(struct vnic_state_stream *s, struct vnic_vfio_server
 		rc = vnic_guest_memory_map(attr->memory, r.addr, r.size, h->fds[at + i], offset,
 					   r.writable);
 		if (rc)
-			vnic_state_fail(s, rc);
+			state_fail(s, rc);
 		else
 			attr->ops.memory_added(attr->ctx, r.addr, r.size);
 	}
 }
 
-static void restore_function(struct vnic_state_stream *s, struct vnic_vfio_server *server)
+static void restore_function(struct state_stream *s, struct vnic_vfio_server *server)
 {
-	const uint32_t n = vnic_state_count(s, 0, 1);
-	const uint8_t *function = vnic_state_take(s, n);
+	const uint32_t n = state_count(s, 0, 1);
+	const uint8_t *function = state_take(s, n);
 
-	if (!vnic_state_finish_restore(s))
+	if (!stream_finish_restore(s))
 		s->error = function_state_restore(server, function, n);
 }
 
@@ -210,17 +210,17 @@ int vnic_vfio_server_take_over(struct vnic_vfio_server *server, struct vnic_vfio
 {
 	struct irq_vectors *irq = &server->irq;
 	struct parts p = {.connected = false};
-	struct vnic_state_stream s;
+	struct state_stream s;
 	uint32_t at;
 
 	server->handing_over = true;
 	server->attr.migration->stop(server->attr.ctx);
-	vnic_state_begin_restore(&s, &format, h->stream, h->length);
-	vnic_state_bool(&s, &p.connected);
-	vnic_state_bool(&s, &server->version_known);
+	stream_begin_restore(&s, &format, h->stream, h->length);
+	state_bool(&s, &p.connected);
+	state_bool(&s, &server->version_known);
 	vectors_record(&s, irq, &p.eventfds);
-	p.n_regions = vnic_state_count(&s, 0, REGION_BYTES);
-	vnic_state_require(&s, fds_fit(h, &p));
+	p.n_regions = state_count(&s, 0, REGION_BYTES);
+	state_require(&s, fds_fit(h, &p));
 	if (s.error)
 		return s.error;
 	at = p.connected + (uint32_t)__builtin_popcountll(p.eventfds);

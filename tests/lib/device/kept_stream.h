@@ -35,7 +35,7 @@ static inline void kept_stream_write(const char *path, const uint8_t *stream, si
 }
 
 /*
- * The version of a stream (vnic/state_stream.h). Tests restore files of all versions up to that of
+ * The version of a stream (rxe/state_stream.h). Tests restore files of all versions up to that of
  * a stream that they have just saved, so a new version without files fails.
  */
 static inline uint32_t kept_stream_version(const uint8_t *stream)

@@ -569,7 +569,7 @@ static void test_restore_refuses_another_mac_type_mtu_or_memory(void **state)
 	pair_close(&p);
 }
 
-/* Sets the length and the checksum of a stream (vnic/state_stream.h). */
+/* Sets the length and the checksum of a stream (rxe/state_stream.h). */
 static void complete(uint8_t *stream, uint64_t length)
 {
 	uint32_t crc;

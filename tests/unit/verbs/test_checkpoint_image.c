@@ -174,32 +174,32 @@ static struct cq_record example = {
 
 static int write_example(uint8_t *out, size_t room, size_t *length)
 {
-	struct vnic_state_stream s;
+	struct state_stream s;
 
-	vnic_state_begin_save_to(&s, &checkpoint_format, out, room);
-	vnic_state_record_begin(&s, CHECKPOINT_CQ);
+	stream_begin_save_to(&s, &checkpoint_format, out, room);
+	state_begin(&s, CHECKPOINT_CQ);
 	cq_fields(&s, &example);
-	vnic_state_record_end(&s);
+	state_end(&s);
 	*length = s.at;
-	return vnic_state_finish_save_to(&s);
+	return stream_finish_save_to(&s);
 }
 
 static void reads_what_it_has_written(void **state)
 {
 	struct cq_record read = {0};
-	struct vnic_state_stream s;
+	struct state_stream s;
 	size_t length, counted;
 
 	(void)state;
 	assert_int_equal(write_example(NULL, 0, &counted), 0);
 	assert_int_equal(write_example(stream, counted, &length), 0);
 	assert_int_equal(length, counted);
-	vnic_state_begin_restore(&s, &checkpoint_format, stream, length);
-	vnic_state_record_begin(&s, CHECKPOINT_CQ);
+	stream_begin_restore(&s, &checkpoint_format, stream, length);
+	state_begin(&s, CHECKPOINT_CQ);
 	cq_fields(&s, &read);
-	vnic_state_record_end(&s);
+	state_end(&s);
 	assert_int_equal(s.error, 0);
-	assert_int_equal(vnic_state_record_next(&s), 0);
+	assert_int_equal(state_next_record(&s), 0);
 	assert_memory_equal(&read, &example, sizeof(read));
 }
 
@@ -221,18 +221,18 @@ static const struct qp_record some_qp = {
 	do {                                                \
 		struct name##_record written = __VA_ARGS__; \
                                                             \
-		vnic_state_record_begin(s, kind);           \
+		state_begin(s, kind);                       \
 		name##_fields(s, &written);                 \
-		vnic_state_record_end(s);                   \
+		state_end(s);                               \
 	} while (0)
 
-static void write_empty(struct vnic_state_stream *s, enum checkpoint_record kind)
+static void write_empty(struct state_stream *s, enum checkpoint_record kind)
 {
-	vnic_state_record_begin(s, kind);
-	vnic_state_record_end(s);
+	state_begin(s, kind);
+	state_end(s);
 }
 
-static void write_pair(struct vnic_state_stream *s, enum checkpoint_record kind,
+static void write_pair(struct state_stream *s, enum checkpoint_record kind,
 		       const uint32_t numbers[2])
 {
 	for (uint32_t i = 0; i < 2; i++) {
@@ -252,11 +252,11 @@ static void write_pair(struct vnic_state_stream *s, enum checkpoint_record kind,
 
 static int read_with(const struct numbers *numbers)
 {
-	struct vnic_state_stream s;
+	struct state_stream s;
 	struct image image;
 	int rc;
 
-	vnic_state_begin_save_to(&s, &checkpoint_format, stream, sizeof(stream));
+	stream_begin_save_to(&s, &checkpoint_format, stream, sizeof(stream));
 	WRITE(&s, CHECKPOINT_PROCESS, process,
 	      {.page_size = 4096, .last_pd = 9, .n_blocks = 1, .blocks = {0x1000}});
 	WRITE(&s, CHECKPOINT_CONTEXT, context, {.memfd_size = 16384, .async_channel = NO_CHANNEL});
@@ -267,7 +267,7 @@ static int read_with(const struct numbers *numbers)
 	WRITE(&s, CHECKPOINT_RDMACM, rdmacm, {.n_ids = 2});
 	write_pair(&s, CHECKPOINT_RDMACM_ID, numbers->id);
 	write_empty(&s, CHECKPOINT_END);
-	assert_int_equal(vnic_state_finish_save_to(&s), 0);
+	assert_int_equal(stream_finish_save_to(&s), 0);
 	checkpoint_error_clear();
 	rc = image_read(&image, stream, s.at);
 	image_free(&image);
@@ -298,17 +298,17 @@ static void refuses_two_objects_with_one_number(void **state)
 static bool is_whole_after_reading(bool whole)
 {
 	struct mr_record written = {.start = 0x7000, .length = 9, .whole = whole}, read = {0};
-	struct vnic_state_stream s;
+	struct state_stream s;
 
-	vnic_state_begin_save_to(&s, &checkpoint_format, stream, sizeof(stream));
-	vnic_state_record_begin(&s, CHECKPOINT_MR);
+	stream_begin_save_to(&s, &checkpoint_format, stream, sizeof(stream));
+	state_begin(&s, CHECKPOINT_MR);
 	mr_fields(&s, &written);
-	vnic_state_record_end(&s);
-	assert_int_equal(vnic_state_finish_save_to(&s), 0);
-	vnic_state_begin_restore(&s, &checkpoint_format, stream, s.at);
-	vnic_state_record_begin(&s, CHECKPOINT_MR);
+	state_end(&s);
+	assert_int_equal(stream_finish_save_to(&s), 0);
+	stream_begin_restore(&s, &checkpoint_format, stream, s.at);
+	state_begin(&s, CHECKPOINT_MR);
 	mr_fields(&s, &read);
-	vnic_state_record_end(&s);
+	state_end(&s);
 	assert_int_equal(s.error, 0);
 	return read.whole;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The records of a saved rdma_cm device, portable and without pointers. Each record is a stream of
- * its own, with the header of vnic/state_stream.h; docs/checkpoint.md has the format.
+ * its own, with the header of rxe/state_stream.h; docs/checkpoint.md has the format.
  * ucma_checkpoint.c calls this.
  */
 #ifndef URXE_URXED_CM_UCMA_RECORD_H

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <vnic/state_stream.h>
+#include <rxe/state_stream.h>
 
-static const struct vnic_state_format format = {.name = "urxevmre", .version = 1};
+static const struct state_format format = {.name = "urxevmre", .version = 1};
 
 /* The descriptors of a bundle: pass_fd() appends one to the list, or, if `taking`, takes the next
  * one out of it. */
@@ -18,34 +18,34 @@ struct fd_list {
 	uint32_t at, n;
 };
 
-static void pass_fd(struct vnic_state_stream *s, struct fd_list *list, int *fd)
+static void pass_fd(struct state_stream *s, struct fd_list *list, int *fd)
 {
 	if (!list->taking) {
 		list->fds[list->n++] = *fd;
 		return;
 	}
 	*fd = -1;
-	vnic_state_require(s, list->at < list->n);
+	state_require(s, list->at < list->n);
 	if (s->error)
 		return;
 	*fd = list->fds[list->at];
 	list->fds[list->at++] = -1;
 }
 
-static void options_record(struct vnic_state_stream *s, struct bundle_options *o)
+static void options_record(struct state_stream *s, struct bundle_options *o)
 {
-	vnic_state_bytes(s, o->mac, sizeof(o->mac));
-	vnic_state_u16(s, &o->mtu);
-	vnic_state_bool(s, &o->roce_v1);
-	vnic_state_bool(s, &o->map_doorbells);
+	state_bytes(s, o->mac, sizeof(o->mac));
+	state_u16(s, &o->mtu);
+	state_bool(s, &o->roce_v1);
+	state_bool(s, &o->map_doorbells);
 }
 
-static void switch_link_record(struct vnic_state_stream *s, struct fd_list *list,
+static void switch_link_record(struct state_stream *s, struct fd_list *list,
 			       struct switch_link_handover *link)
 {
-	vnic_state_bool(s, &link->joined);
-	vnic_state_u32(s, &link->mtu);
-	vnic_state_u32(s, &link->sent);
+	state_bool(s, &link->joined);
+	state_u32(s, &link->mtu);
+	state_u32(s, &link->sent);
 	if (!link->joined)
 		return;
 	pass_fd(s, list, &link->socket);
@@ -56,31 +56,31 @@ static void switch_link_record(struct vnic_state_stream *s, struct fd_list *list
 
 /* Writes or reads a function's stream. When reading, h->stream is a copy that bundle_close frees.
  */
-static void stream_record(struct vnic_state_stream *s, struct vnic_vfio_handover *h)
+static void stream_record(struct state_stream *s, struct vnic_vfio_handover *h)
 {
-	const uint32_t n = vnic_state_count(s, (uint32_t)h->length, 1);
+	const uint32_t n = state_count(s, (uint32_t)h->length, 1);
 	const uint8_t *bytes;
 
 	if (!s->restoring) {
-		vnic_state_bytes(s, h->stream, n);
+		state_bytes(s, h->stream, n);
 		return;
 	}
-	bytes = vnic_state_take(s, n);
+	bytes = state_take(s, n);
 	h->stream = s->error ? NULL : malloc(n + 1);
 	if (!h->stream) {
-		vnic_state_fail(s, -ENOMEM);
+		state_fail(s, -ENOMEM);
 		return;
 	}
 	memcpy(h->stream, bytes, n);
 	h->length = n;
 }
 
-static void function_record(struct vnic_state_stream *s, struct fd_list *list,
+static void function_record(struct state_stream *s, struct fd_list *list,
 			    struct vnic_vfio_handover *h)
 {
 	uint32_t n = h->n_fds;
 
-	vnic_state_u32_max(s, &n, VNIC_VFIO_FDS);
+	state_u32_max(s, &n, VNIC_VFIO_FDS);
 	for (uint32_t i = 0; i < n && !s->error; i++) {
 		pass_fd(s, list, &h->fds[i]);
 		h->n_fds = i + 1;
@@ -88,7 +88,7 @@ static void function_record(struct vnic_state_stream *s, struct fd_list *list,
 	stream_record(s, h);
 }
 
-static void bundle_record(struct vnic_state_stream *s, struct fd_list *list, struct bundle *b)
+static void bundle_record(struct state_stream *s, struct fd_list *list, struct bundle *b)
 {
 	options_record(s, &b->options);
 	for (uint32_t i = 0; i < BUNDLE_FUNCTIONS; i++)
@@ -106,15 +106,15 @@ int bundle_encode(const struct bundle *b, uint8_t **stream, size_t *length, int 
 {
 	struct fd_list list = {.fds = fds};
 	struct bundle copy = *b;
-	struct vnic_state_stream s;
+	struct state_stream s;
 
 	for (uint32_t i = 0; i < BUNDLE_FUNCTIONS; i++)
 		if (b->functions[i].length > UINT32_MAX)
 			return -EFBIG;
-	vnic_state_begin_save(&s, &format);
+	stream_begin_save(&s, &format);
 	bundle_record(&s, &list, &copy);
 	*n_fds = list.n;
-	return vnic_state_finish_save(&s, stream, length);
+	return stream_finish_save(&s, stream, length);
 }
 
 static void init_bundle(struct bundle *b)
@@ -137,14 +137,14 @@ int bundle_decode(struct bundle *b, const uint8_t *stream, size_t length, const 
 {
 	int left[BUNDLE_FDS];
 	struct fd_list list = {.taking = true, .fds = left, .n = n_fds};
-	struct vnic_state_stream s;
+	struct state_stream s;
 
 	init_bundle(b);
 	memcpy(left, fds, n_fds * sizeof(*fds));
-	if (!vnic_state_begin_restore(&s, &format, stream, length))
+	if (!stream_begin_restore(&s, &format, stream, length))
 		bundle_record(&s, &list, b);
-	vnic_state_require(&s, list.at == n_fds);
-	vnic_state_finish_restore(&s);
+	state_require(&s, list.at == n_fds);
+	stream_finish_restore(&s);
 	for (uint32_t i = 0; i < n_fds; i++)
 		close_fd(left[i]);
 	return s.error;

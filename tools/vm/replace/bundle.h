@@ -2,7 +2,7 @@
 /*
  * What a device process (urxe vm) hands to the process that replaces it: the state of its machine's
  * device as a stream, and descriptors. The stream has the numbers of struct bundle in the order of
- * bundle.c, in the format of vnic/state_stream.h.
+ * bundle.c, in the format of rxe/state_stream.h.
  */
 #ifndef URXE_VM_REPLACE_BUNDLE_H
 #define URXE_VM_REPLACE_BUNDLE_H

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rxe/state_stream.h>
 #include <rxe/types.h>
 #include <vnic/attach_protocol.h>
-#include <vnic/state_stream.h>
 
 /* Kinds of records, in the order in which a stream has them. */
 enum checkpoint_record {
@@ -208,23 +208,23 @@ struct ring_bytes_record {
 	uint64_t offset, size;
 };
 
-extern const struct vnic_state_format checkpoint_format;
+extern const struct state_format checkpoint_format;
 
-void process_fields(struct vnic_state_stream *s, struct process_record *r);
-void channel_fields(struct vnic_state_stream *s, struct channel_record *r);
-void unread_event_fields(struct vnic_state_stream *s, struct event_record *r);
-void context_fields(struct vnic_state_stream *s, struct context_record *r);
-void pd_fields(struct vnic_state_stream *s, struct pd_record *r);
-void mr_fields(struct vnic_state_stream *s, struct mr_record *r);
-void mw_fields(struct vnic_state_stream *s, struct mw_record *r);
-void ah_fields(struct vnic_state_stream *s, struct ah_record *r);
-void cq_fields(struct vnic_state_stream *s, struct cq_record *r);
-void srq_fields(struct vnic_state_stream *s, struct srq_record *r);
-void qp_fields(struct vnic_state_stream *s, struct qp_record *r);
-void descriptor_fields(struct vnic_state_stream *s, struct descriptor_record *r);
-void mapping_fields(struct vnic_state_stream *s, struct mapping_record *r);
-void rdmacm_fields(struct vnic_state_stream *s, struct rdmacm_record *r);
-void rdmacm_id_fields(struct vnic_state_stream *s, struct rdmacm_id_record *r);
-void ring_bytes_fields(struct vnic_state_stream *s, struct ring_bytes_record *r);
+void process_fields(struct state_stream *s, struct process_record *r);
+void channel_fields(struct state_stream *s, struct channel_record *r);
+void unread_event_fields(struct state_stream *s, struct event_record *r);
+void context_fields(struct state_stream *s, struct context_record *r);
+void pd_fields(struct state_stream *s, struct pd_record *r);
+void mr_fields(struct state_stream *s, struct mr_record *r);
+void mw_fields(struct state_stream *s, struct mw_record *r);
+void ah_fields(struct state_stream *s, struct ah_record *r);
+void cq_fields(struct state_stream *s, struct cq_record *r);
+void srq_fields(struct state_stream *s, struct srq_record *r);
+void qp_fields(struct state_stream *s, struct qp_record *r);
+void descriptor_fields(struct state_stream *s, struct descriptor_record *r);
+void mapping_fields(struct state_stream *s, struct mapping_record *r);
+void rdmacm_fields(struct state_stream *s, struct rdmacm_record *r);
+void rdmacm_id_fields(struct state_stream *s, struct rdmacm_id_record *r);
+void ring_bytes_fields(struct state_stream *s, struct ring_bytes_record *r);
 
 #endif

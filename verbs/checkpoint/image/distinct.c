@@ -14,7 +14,7 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* `what`: the plural of the objects that have the numbers. Sorts the numbers. */
-static void require_distinct(struct vnic_state_stream *s, const char *what, uint64_t *numbers,
+static void require_distinct(struct state_stream *s, const char *what, uint64_t *numbers,
 			     uint32_t n)
 {
 	if (n)
@@ -22,9 +22,8 @@ static void require_distinct(struct vnic_state_stream *s, const char *what, uint
 	for (uint32_t i = 1; i < n; i++) {
 		if (numbers[i] != numbers[i - 1])
 			continue;
-		vnic_state_fail(s,
-				checkpoint_fail(-EBADMSG, "the stream has two %s with number %#x",
-						what, (uint32_t)numbers[i]));
+		state_fail(s, checkpoint_fail(-EBADMSG, "the stream has two %s with number %#x",
+					      what, (uint32_t)numbers[i]));
 		return;
 	}
 }
@@ -44,11 +43,11 @@ static void require_distinct(struct vnic_state_stream *s, const char *what, uint
 		if (numbers)                                                       \
 			require_distinct(s, what, numbers, n);                     \
 		else                                                               \
-			vnic_state_fail(s, -ENOMEM);                               \
+			state_fail(s, -ENOMEM);                                    \
 		free(numbers);                                                     \
 	} while (0)
 
-void image_require_distinct(struct vnic_state_stream *s, const struct image *image)
+void image_require_distinct(struct state_stream *s, const struct image *image)
 {
 	if (s->error)
 		return;

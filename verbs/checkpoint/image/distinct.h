@@ -9,6 +9,6 @@
  * Refuses (-EBADMSG) the stream if two PDs, queue pairs or descriptors have one number, or two IDs
  * of one rdma_cm device. checkpoint_error_text tells which. Handles and keys: rebuild.c.
  */
-void image_require_distinct(struct vnic_state_stream *s, const struct image *image);
+void image_require_distinct(struct state_stream *s, const struct image *image);
 
 #endif

@@ -29,23 +29,23 @@ static bool is_page_aligned(const struct image *image, uint64_t n)
 	return n % image->process.page_size == 0;
 }
 
-static void check_process(struct vnic_state_stream *s, const struct process_record *r)
+static void check_process(struct state_stream *s, const struct process_record *r)
 {
-	vnic_state_require(s, r->page_size >= 4096 && !(r->page_size & (r->page_size - 1)));
+	state_require(s, r->page_size >= 4096 && !(r->page_size & (r->page_size - 1)));
 	for (uint32_t i = 0; i < r->n_blocks && !s->error; i++)
-		vnic_state_require(s, r->blocks[i] % VNIC_LEASE_QPNS == 0 && r->blocks[i] &&
-					      r->blocks[i] < 0xfff000);
+		state_require(s, r->blocks[i] % VNIC_LEASE_QPNS == 0 && r->blocks[i] &&
+					 r->blocks[i] < 0xfff000);
 	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS; i++)
-		vnic_state_require(s, r->gids[i].valid <= 1 && r->gids[i].v1 <= 1 &&
-					      r->gids[i].vlan < 4096);
+		state_require(s, r->gids[i].valid <= 1 && r->gids[i].v1 <= 1 &&
+					 r->gids[i].vlan < 4096);
 }
 
-static void check_channel(struct vnic_state_stream *s, const struct image *image,
+static void check_channel(struct state_stream *s, const struct image *image,
 			  const struct channel_record *r)
 {
 	(void)image;
-	vnic_state_require(s, r->event_size == sizeof(struct ib_uverbs_comp_event_desc) ||
-				      r->event_size == sizeof(struct ib_uverbs_async_event_desc));
+	state_require(s, r->event_size == sizeof(struct ib_uverbs_comp_event_desc) ||
+				 r->event_size == sizeof(struct ib_uverbs_async_event_desc));
 }
 
 static bool is_channel(const struct image *image, uint32_t index, uint32_t event_size)
@@ -54,183 +54,170 @@ static bool is_channel(const struct image *image, uint32_t index, uint32_t event
 	       image->channels[index].event_size == event_size;
 }
 
-static void check_context(struct vnic_state_stream *s, const struct image *image,
+static void check_context(struct state_stream *s, const struct image *image,
 			  const struct context_record *r)
 {
-	vnic_state_require(s, r->memfd_size <= MEMFD_MAX && r->ring_offset <= r->memfd_size);
-	vnic_state_require(s, is_page_aligned(image, r->memfd_size) &&
-				      is_page_aligned(image, r->ring_offset) &&
-				      is_page_aligned(image, r->mapped_offset) &&
-				      r->mapped_offset <= r->ring_offset);
-	vnic_state_require(s, r->async_channel == NO_CHANNEL ||
-				      is_channel(image, r->async_channel,
-						 sizeof(struct ib_uverbs_async_event_desc)));
-	vnic_state_require(s, r->poll_ends <= 2);
+	state_require(s, r->memfd_size <= MEMFD_MAX && r->ring_offset <= r->memfd_size);
+	state_require(s, is_page_aligned(image, r->memfd_size) &&
+				 is_page_aligned(image, r->ring_offset) &&
+				 is_page_aligned(image, r->mapped_offset) &&
+				 r->mapped_offset <= r->ring_offset);
+	state_require(s, r->async_channel == NO_CHANNEL ||
+				 is_channel(image, r->async_channel,
+					    sizeof(struct ib_uverbs_async_event_desc)));
+	state_require(s, r->poll_ends <= 2);
 }
 
-static void check_object(struct vnic_state_stream *s, const struct image *image,
+static void check_object(struct state_stream *s, const struct image *image,
 			 const struct object_record *r)
 {
-	vnic_state_require(s, r->context < image->n[CHECKPOINT_CONTEXT] && r->handle &&
-				      r->handle <= HANDLES_MAX);
+	state_require(s, r->context < image->n[CHECKPOINT_CONTEXT] && r->handle &&
+				 r->handle <= HANDLES_MAX);
 }
 
-static void check_ring(struct vnic_state_stream *s, const struct image *image, uint32_t context,
+static void check_ring(struct state_stream *s, const struct image *image, uint32_t context,
 		       const struct ring_record *r, uint32_t element)
 {
 	const struct context_record *c;
 	uint64_t bytes;
 
-	vnic_state_require(s, r->address && context < image->n[CHECKPOINT_CONTEXT]);
-	vnic_state_require(s, r->shift >= 6 && r->shift <= SHIFT_MAX && r->mask < 1u << 31 &&
-				      !(r->mask & (r->mask + 1)));
+	state_require(s, r->address && context < image->n[CHECKPOINT_CONTEXT]);
+	state_require(s, r->shift >= 6 && r->shift <= SHIFT_MAX && r->mask < 1u << 31 &&
+				 !(r->mask & (r->mask + 1)));
 	if (s->error)
 		return;
 	c = &image->contexts[context];
 	bytes = (((uint64_t)r->mask + 1) << r->shift) + sizeof(struct rxe_queue_buf);
-	vnic_state_require(s, element <= 1u << r->shift && bytes <= UINT32_MAX);
-	vnic_state_require(s, is_page_aligned(image, r->offset) && r->offset >= c->ring_offset &&
-				      r->offset <= c->memfd_size &&
-				      bytes <= c->memfd_size - r->offset);
+	state_require(s, element <= 1u << r->shift && bytes <= UINT32_MAX);
+	state_require(s, is_page_aligned(image, r->offset) && r->offset >= c->ring_offset &&
+				 r->offset <= c->memfd_size && bytes <= c->memfd_size - r->offset);
 }
 
-static void check_pd(struct vnic_state_stream *s, const struct image *image,
-		     const struct pd_record *r)
+static void check_pd(struct state_stream *s, const struct image *image, const struct pd_record *r)
 {
 	check_object(s, image, &r->object);
-	vnic_state_require(s, r->number <= image->process.last_pd);
+	state_require(s, r->number <= image->process.last_pd);
 }
 
-static void check_mr(struct vnic_state_stream *s, const struct image *image,
-		     const struct mr_record *r)
+static void check_mr(struct state_stream *s, const struct image *image, const struct mr_record *r)
 {
 	uint64_t end;
 
 	check_object(s, image, &r->object);
-	vnic_state_require(s, (r->length || !is_page_aligned(image, r->start)) &&
-				      !__builtin_add_overflow(r->start, r->length, &end) &&
-				      end <= ADDRESS_MAX);
+	state_require(s, (r->length || !is_page_aligned(image, r->start)) &&
+				 !__builtin_add_overflow(r->start, r->length, &end) &&
+				 end <= ADDRESS_MAX);
 }
 
-static void check_mw(struct vnic_state_stream *s, const struct image *image,
-		     const struct mw_record *r)
+static void check_mw(struct state_stream *s, const struct image *image, const struct mw_record *r)
 {
 	check_object(s, image, &r->object);
 }
 
-static void check_ah(struct vnic_state_stream *s, const struct image *image,
-		     const struct ah_record *r)
+static void check_ah(struct state_stream *s, const struct image *image, const struct ah_record *r)
 {
 	check_object(s, image, &r->object);
-	vnic_state_require(s, r->path.sgid_index < VNIC_ATTACH_GIDS && r->path.sl < 8 &&
-				      r->path.flow_label <= 0xfffff);
+	state_require(s, r->path.sgid_index < VNIC_ATTACH_GIDS && r->path.sl < 8 &&
+				 r->path.flow_label <= 0xfffff);
 }
 
-static void check_cq(struct vnic_state_stream *s, const struct image *image,
-		     const struct cq_record *r)
+static void check_cq(struct state_stream *s, const struct image *image, const struct cq_record *r)
 {
 	check_object(s, image, &r->object);
 	check_ring(s, image, r->object.context, &r->ring, sizeof(struct ib_uverbs_wc));
-	vnic_state_require(
+	state_require(
 		s, r->channel == NO_CHANNEL ||
 			   is_channel(image, r->channel, sizeof(struct ib_uverbs_comp_event_desc)));
 }
 
-static void check_srq(struct vnic_state_stream *s, const struct image *image,
-		      const struct srq_record *r)
+static void check_srq(struct state_stream *s, const struct image *image, const struct srq_record *r)
 {
 	check_object(s, image, &r->object);
-	vnic_state_require(s, r->max_sge && r->max_sge <= URXE_MAX_SGE);
+	state_require(s, r->max_sge && r->max_sge <= URXE_MAX_SGE);
 	check_ring(s, image, r->object.context, &r->queue.ring, queue_receive_bytes(r->max_sge));
 }
 
-static void check_qp(struct vnic_state_stream *s, const struct image *image,
-		     const struct qp_record *r)
+static void check_qp(struct state_stream *s, const struct image *image, const struct qp_record *r)
 {
 	uint32_t payload = r->send_sge * (uint32_t)sizeof(struct rxe_sge);
 
 	check_object(s, image, &r->object);
-	vnic_state_require(s, r->qpn <= 0xffffff && r->remote_qpn <= 0xffffff &&
-				      r->send_sge <= URXE_MAX_SGE && r->recv_sge <= URXE_MAX_SGE &&
-				      r->inline_bytes <= URXE_MAX_INLINE);
-	vnic_state_require(s, r->qp_type == URXE_QPT_RC || r->qp_type == URXE_QPT_UC ||
-				      r->qp_type == URXE_QPT_UD);
+	state_require(s, r->qpn <= 0xffffff && r->remote_qpn <= 0xffffff &&
+				 r->send_sge <= URXE_MAX_SGE && r->recv_sge <= URXE_MAX_SGE &&
+				 r->inline_bytes <= URXE_MAX_INLINE);
+	state_require(s, r->qp_type == URXE_QPT_RC || r->qp_type == URXE_QPT_UC ||
+				 r->qp_type == URXE_QPT_UD);
 	if (payload < r->inline_bytes)
 		payload = r->inline_bytes;
 	check_ring(s, image, r->object.context, &r->send.ring,
 		   (uint32_t)sizeof(struct rxe_send_wqe) + payload);
-	vnic_state_require(s, !r->receive.ring.address == !!r->srq);
+	state_require(s, !r->receive.ring.address == !!r->srq);
 	if (!r->srq)
 		check_ring(s, image, r->object.context, &r->receive.ring,
 			   queue_receive_bytes(r->recv_sge));
 }
 
-static void check_descriptor(struct vnic_state_stream *s, const struct image *image,
+static void check_descriptor(struct state_stream *s, const struct image *image,
 			     const struct descriptor_record *r)
 {
 	uint32_t n = 1;
 
-	vnic_state_require(s, r->kind <= DESCRIPTOR_RDMACM && r->number < DESCRIPTORS_MAX);
+	state_require(s, r->kind <= DESCRIPTOR_RDMACM && r->number < DESCRIPTORS_MAX);
 	if (r->kind == DESCRIPTOR_CONTEXT)
 		n = image->n[CHECKPOINT_CONTEXT];
 	else if (r->kind == DESCRIPTOR_CHANNEL)
 		n = image->n[CHECKPOINT_CHANNEL];
 	else if (image->n[CHECKPOINT_RDMACM])
 		n = image->n[CHECKPOINT_RDMACM];
-	vnic_state_require(s, r->index < n);
+	state_require(s, r->index < n);
 }
 
-static void check_mapping(struct vnic_state_stream *s, const struct image *image,
+static void check_mapping(struct state_stream *s, const struct image *image,
 			  const struct mapping_record *r)
 {
 	uint64_t end;
 
-	vnic_state_require(s, r->context < image->n[CHECKPOINT_CONTEXT] && r->length);
+	state_require(s, r->context < image->n[CHECKPOINT_CONTEXT] && r->length);
 	if (s->error)
 		return;
-	vnic_state_require(s, is_page_aligned(image, r->start) && r->start &&
-				      is_page_aligned(image, r->length) &&
-				      is_page_aligned(image, r->offset));
-	vnic_state_require(s, !__builtin_add_overflow(r->start, r->length, &end) &&
-				      end <= ADDRESS_MAX);
-	vnic_state_require(s,
-			   r->offset <= image->contexts[r->context].memfd_size &&
-				   r->length <= image->contexts[r->context].memfd_size - r->offset);
+	state_require(s, is_page_aligned(image, r->start) && r->start &&
+				 is_page_aligned(image, r->length) &&
+				 is_page_aligned(image, r->offset));
+	state_require(s, !__builtin_add_overflow(r->start, r->length, &end) && end <= ADDRESS_MAX);
+	state_require(s, r->offset <= image->contexts[r->context].memfd_size &&
+				 r->length <= image->contexts[r->context].memfd_size - r->offset);
 	/* Requires that the mappings are sorted, and that those of one context do not overlap. */
 	if (r == image->mappings)
 		return;
-	vnic_state_require(
-		s, r->context > r[-1].context ||
-			   (r->context == r[-1].context && r->start >= r[-1].start + r[-1].length));
+	state_require(s, r->context > r[-1].context || (r->context == r[-1].context &&
+							r->start >= r[-1].start + r[-1].length));
 }
 
-static void check_rdmacm(struct vnic_state_stream *s, const struct image *image,
+static void check_rdmacm(struct state_stream *s, const struct image *image,
 			 const struct rdmacm_record *r)
 {
-	vnic_state_require(s, r->n_ids <= image->n[CHECKPOINT_RDMACM_ID] &&
-				      r->n_states <= image->n[CHECKPOINT_RDMACM_STATE]);
+	state_require(s, r->n_ids <= image->n[CHECKPOINT_RDMACM_ID] &&
+				 r->n_states <= image->n[CHECKPOINT_RDMACM_STATE]);
 }
 
-static void check_rdmacm_id(struct vnic_state_stream *s, const struct image *image,
+static void check_rdmacm_id(struct state_stream *s, const struct image *image,
 			    const struct rdmacm_id_record *r)
 {
-	vnic_state_require(s, r->device < image->n[CHECKPOINT_RDMACM] && r->number <= UINT16_MAX);
+	state_require(s, r->device < image->n[CHECKPOINT_RDMACM] && r->number <= UINT16_MAX);
 }
 
 /* --- Records with lists. */
 
-static void read_events(struct vnic_state_stream *s, const struct image *image,
-			struct image_events *e)
+static void read_events(struct state_stream *s, const struct image *image, struct image_events *e)
 {
-	vnic_state_u32(s, &e->channel);
-	vnic_state_u32(s, &e->n);
-	vnic_state_require(s, e->channel < image->n[CHECKPOINT_CHANNEL] &&
-				      e->n <= vnic_state_record_left(s) / 12);
+	state_u32(s, &e->channel);
+	state_u32(s, &e->n);
+	state_require(s, e->channel < image->n[CHECKPOINT_CHANNEL] && e->n <= state_left(s) / 12);
 	if (s->error || !e->n)
 		return;
 	e->events = calloc(e->n, sizeof(*e->events));
 	if (!e->events)
-		vnic_state_fail(s, -ENOMEM);
+		state_fail(s, -ENOMEM);
 	for (uint32_t i = 0; !s->error && i < e->n; i++)
 		unread_event_fields(s, &e->events[i]);
 }
@@ -248,63 +235,60 @@ struct image_page image_page(const struct image_ring *ring, uint32_t i)
 	};
 }
 
-static void read_ring(struct vnic_state_stream *s, const struct image *image,
-		      struct image_ring *ring)
+static void read_ring(struct state_stream *s, const struct image *image, struct image_ring *ring)
 {
 	const struct ring_bytes_record *r = &ring->record;
 
 	ring_bytes_fields(s, &ring->record);
-	vnic_state_u32(s, &ring->n_pages);
-	vnic_state_require(s, r->context < image->n[CHECKPOINT_CONTEXT] && r->size <= UINT32_MAX &&
-				      r->size % RING_PAGE == 0 &&
-				      is_page_aligned(image, r->offset));
-	vnic_state_require(s, (uint64_t)ring->n_pages * PAGE_BYTES == vnic_state_record_left(s));
+	state_u32(s, &ring->n_pages);
+	state_require(s, r->context < image->n[CHECKPOINT_CONTEXT] && r->size <= UINT32_MAX &&
+				 r->size % RING_PAGE == 0 && is_page_aligned(image, r->offset));
+	state_require(s, (uint64_t)ring->n_pages * PAGE_BYTES == state_left(s));
 	if (s->error)
 		return;
-	vnic_state_require(s,
-			   r->offset <= image->contexts[r->context].memfd_size &&
-				   r->size <= image->contexts[r->context].memfd_size - r->offset);
-	ring->pages.length = vnic_state_record_left(s);
-	ring->pages.at = vnic_state_take(s, ring->pages.length);
+	state_require(s, r->offset <= image->contexts[r->context].memfd_size &&
+				 r->size <= image->contexts[r->context].memfd_size - r->offset);
+	ring->pages.length = state_left(s);
+	ring->pages.at = state_take(s, ring->pages.length);
 	for (uint32_t i = 0; !s->error && i < ring->n_pages; i++)
-		vnic_state_require(s, image_page(ring, i).index < r->size / RING_PAGE);
+		state_require(s, image_page(ring, i).index < r->size / RING_PAGE);
 }
 
-static void read_rdmacm_state(struct vnic_state_stream *s, const struct image *image,
+static void read_rdmacm_state(struct state_stream *s, const struct image *image,
 			      struct image_rdmacm_state *state)
 {
-	vnic_state_u32(s, &state->device);
-	vnic_state_require(s, state->device < image->n[CHECKPOINT_RDMACM]);
-	state->bytes.length = vnic_state_record_left(s);
-	state->bytes.at = vnic_state_take(s, state->bytes.length);
-	vnic_state_require(s, state->bytes.length && state->bytes.length <= CM_ATTACH_BYTES);
+	state_u32(s, &state->device);
+	state_require(s, state->device < image->n[CHECKPOINT_RDMACM]);
+	state->bytes.length = state_left(s);
+	state->bytes.at = state_take(s, state->bytes.length);
+	state_require(s, state->bytes.length && state->bytes.length <= CM_ATTACH_BYTES);
 }
 
 /* --- The stream. */
 
-static uint32_t end_kind(const struct vnic_state_stream *s)
+static uint32_t end_kind(const struct state_stream *s)
 {
 	return s->version == 1 ? CHECKPOINT_END_1 : CHECKPOINT_END;
 }
 
 /* Counts the records of each kind, and requires that they are in the order of their kinds. */
-static void count_records(struct vnic_state_stream *s, uint32_t n[CHECKPOINT_KINDS])
+static void count_records(struct state_stream *s, uint32_t n[CHECKPOINT_KINDS])
 {
 	uint32_t last = 0, kind;
 
-	while ((kind = vnic_state_record_next(s))) {
-		vnic_state_require(s, kind >= last && kind <= end_kind(s));
+	while ((kind = state_next_record(s))) {
+		state_require(s, kind >= last && kind <= end_kind(s));
 		if (s->error)
 			return;
-		vnic_state_record_begin(s, kind);
-		vnic_state_record_skip(s);
-		vnic_state_record_end(s);
+		state_begin(s, kind);
+		state_take(s, state_left(s));
+		state_end(s);
 		n[kind == end_kind(s) ? CHECKPOINT_END : kind]++;
 		last = kind;
 	}
-	vnic_state_require(s, s->at == s->room && n[CHECKPOINT_PROCESS] == 1 &&
-				      n[CHECKPOINT_ENGINE] == 1 && n[CHECKPOINT_END] == 1 &&
-				      n[CHECKPOINT_CONTEXT]);
+	state_require(s, s->at == s->end && n[CHECKPOINT_PROCESS] == 1 &&
+				 n[CHECKPOINT_ENGINE] == 1 && n[CHECKPOINT_END] == 1 &&
+				 n[CHECKPOINT_CONTEXT]);
 }
 
 #define ALLOCATE(image, list, kind) \
@@ -329,29 +313,29 @@ static bool allocate_lists(struct image *image)
 
 #define READ_ALL(s, image, list, kind, name)                             \
 	for (uint32_t i = 0; !(s)->error && i < (image)->n[kind]; i++) { \
-		vnic_state_record_begin(s, kind);                        \
+		state_begin(s, kind);                                    \
 		name##_fields(s, &(image)->list[i]);                     \
 		check_##name(s, image, &(image)->list[i]);               \
-		vnic_state_record_end(s);                                \
+		state_end(s);                                            \
 	}
 
 #define READ_LISTS(s, image, list, kind, name)                           \
 	for (uint32_t i = 0; !(s)->error && i < (image)->n[kind]; i++) { \
-		vnic_state_record_begin(s, kind);                        \
+		state_begin(s, kind);                                    \
 		read_##name(s, image, &(image)->list[i]);                \
-		vnic_state_record_end(s);                                \
+		state_end(s);                                            \
 	}
 
-static void read_engine(struct vnic_state_stream *s, struct image *image)
+static void read_engine(struct state_stream *s, struct image *image)
 {
-	vnic_state_record_begin(s, CHECKPOINT_ENGINE);
-	image->engine.length = vnic_state_record_left(s);
-	image->engine.at = vnic_state_take(s, image->engine.length);
-	vnic_state_record_end(s);
+	state_begin(s, CHECKPOINT_ENGINE);
+	image->engine.length = state_left(s);
+	image->engine.at = state_take(s, image->engine.length);
+	state_end(s);
 }
 
 /* Requires that the stream has as many IDs and states as all devices together announce. */
-static void count_rdmacm(struct vnic_state_stream *s, const struct image *image)
+static void count_rdmacm(struct state_stream *s, const struct image *image)
 {
 	uint64_t ids = 0, states = 0;
 
@@ -359,16 +343,16 @@ static void count_rdmacm(struct vnic_state_stream *s, const struct image *image)
 		ids += image->rdmacms[i].n_ids;
 		states += image->rdmacms[i].n_states;
 	}
-	vnic_state_require(s, ids == image->n[CHECKPOINT_RDMACM_ID] &&
-				      states == image->n[CHECKPOINT_RDMACM_STATE]);
+	state_require(s, ids == image->n[CHECKPOINT_RDMACM_ID] &&
+				 states == image->n[CHECKPOINT_RDMACM_STATE]);
 }
 
-static void read_records(struct vnic_state_stream *s, struct image *image)
+static void read_records(struct state_stream *s, struct image *image)
 {
-	vnic_state_record_begin(s, CHECKPOINT_PROCESS);
+	state_begin(s, CHECKPOINT_PROCESS);
 	process_fields(s, &image->process);
 	check_process(s, &image->process);
-	vnic_state_record_end(s);
+	state_end(s);
 	READ_ALL(s, image, channels, CHECKPOINT_CHANNEL, channel)
 	READ_ALL(s, image, contexts, CHECKPOINT_CONTEXT, context)
 	READ_ALL(s, image, pds, CHECKPOINT_PD, pd)
@@ -388,21 +372,21 @@ static void read_records(struct vnic_state_stream *s, struct image *image)
 	READ_LISTS(s, image, rdmacm_states, CHECKPOINT_RDMACM_STATE, rdmacm_state)
 	count_rdmacm(s, image);
 	image_require_distinct(s, image);
-	vnic_state_record_begin(s, end_kind(s));
-	vnic_state_record_end(s);
+	state_begin(s, end_kind(s));
+	state_end(s);
 }
 
 int image_read(struct image *image, const uint8_t *stream, size_t length)
 {
-	struct vnic_state_stream s;
+	struct state_stream s;
 
 	memset(image, 0, sizeof(*image));
-	vnic_state_begin_restore(&s, &checkpoint_format, stream, length);
+	stream_begin_restore(&s, &checkpoint_format, stream, length);
 	count_records(&s, image->n);
 	if (!s.error && !allocate_lists(image))
-		vnic_state_fail(&s, -ENOMEM);
+		state_fail(&s, -ENOMEM);
 	if (!s.error) {
-		vnic_state_begin_restore(&s, &checkpoint_format, stream, length);
+		stream_begin_restore(&s, &checkpoint_format, stream, length);
 		read_records(&s, image);
 	}
 	if (s.error)

@@ -152,10 +152,10 @@ static void save_engine(struct pv_state *st, uint64_t now)
 	uint8_t *bytes = NULL;
 	uint32_t n;
 
-	vnic_state_fail(&st->stream, urxe_state_save(st->dev->engine, now, &how, &bytes, &length));
-	vnic_state_require(&st->stream, length <= UINT32_MAX);
-	n = vnic_state_count(&st->stream, (uint32_t)length, 1);
-	vnic_state_bytes(&st->stream, bytes, n);
+	state_fail(&st->stream, urxe_state_save(st->dev->engine, now, &how, &bytes, &length));
+	state_require(&st->stream, length <= UINT32_MAX);
+	n = state_count(&st->stream, (uint32_t)length, 1);
+	state_bytes(&st->stream, bytes, n);
 	urxe_state_free(bytes);
 }
 
@@ -166,8 +166,8 @@ static void restore_engine(struct pv_state *st, uint64_t now)
 					       .memory = pv_translate_region,
 					       .restored = connect_object,
 					       .max_bytes = PV_MEMORY_MAX};
-	const uint32_t n = vnic_state_count(&st->stream, 0, 1);
-	const uint8_t *bytes = vnic_state_take(&st->stream, n);
+	const uint32_t n = state_count(&st->stream, 0, 1);
+	const uint8_t *bytes = state_take(&st->stream, n);
 	struct pvrdma *dev = st->dev;
 	struct urxe_state_attr saved;
 	int rc;
@@ -187,15 +187,15 @@ static void restore_engine(struct pv_state *st, uint64_t now)
 		rc = -EBADMSG;
 	}
 	dev->active = !rc;
-	vnic_state_fail(&st->stream, rc);
+	state_fail(&st->stream, rc);
 }
 
 void pv_engine_record(struct pv_state *st, uint64_t now)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	bool active = st->dev->active;
 
-	vnic_state_bool(s, &active);
+	state_bool(s, &active);
 	if (s->error || !active)
 		return;
 	if (s->restoring)

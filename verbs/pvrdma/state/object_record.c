@@ -15,14 +15,14 @@
 static void *reference_record(struct pv_state *st, enum pv_kind kind, struct pv_object *object,
 			      bool none)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	uint32_t handle = object ? object->handle : UINT32_MAX;
 
-	vnic_state_u32(s, &handle);
+	state_u32(s, &handle);
 	if (!s->restoring)
 		return object;
 	object = s->error ? NULL : pv_object_find(st->dev, kind, handle);
-	vnic_state_require(s, object || (none && handle == UINT32_MAX));
+	state_require(s, object || (none && handle == UINT32_MAX));
 	if (object)
 		object->users++;
 	return object;
@@ -41,10 +41,10 @@ static void pd_record(struct pv_state *st, struct pv_object *object)
  * gone, and the index is left out. */
 static void ring_record(struct pv_state *st, struct pv_ring *ring, uint32_t n_pages)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 
-	vnic_state_u32(s, &ring->slots);
-	vnic_state_require(s, ring->slots <= PV_MAX_CQE && !(ring->slots & (ring->slots - 1)));
+	state_u32(s, &ring->slots);
+	state_require(s, ring->slots <= PV_MAX_CQE && !(ring->slots & (ring->slots - 1)));
 	if (s->error)
 		return;
 	if (n_pages)
@@ -56,7 +56,7 @@ static void ring_record(struct pv_state *st, struct pv_ring *ring, uint32_t n_pa
 static void lay_out(struct pv_state *st, struct pv_ring *ring, const struct pv_pages *pages,
 		    uint32_t at, uint32_t slot_size, bool sends)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	const uint32_t index = ring->index;
 	struct pv_ring_state *header;
 
@@ -66,8 +66,8 @@ static void lay_out(struct pv_state *st, struct pv_ring *ring, const struct pv_p
 		ring->slot_size = slot_size;
 		return;
 	}
-	vnic_state_require(s, ring->slots && at >= 1 && at <= pages->n &&
-				      pv_ring_pages(ring->slots, slot_size) <= pages->n - at);
+	state_require(s, ring->slots && at >= 1 && at <= pages->n &&
+				 pv_ring_pages(ring->slots, slot_size) <= pages->n - at);
 	if (s->error)
 		return;
 	header = pv_pages_header(pages);
@@ -78,14 +78,14 @@ static void lay_out(struct pv_state *st, struct pv_ring *ring, const struct pv_p
 
 static void cq_record(struct pv_state *st, struct pv_object *object)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	struct pv_cq *cq = (struct pv_cq *)object;
 
 	cq->uc = reference_record(st, PV_UC, cq->uc, true);
-	vnic_state_u64(s, &cq->n_completions);
-	vnic_state_u64(s, &cq->solicited);
-	vnic_state_u64(s, &cq->notified);
-	vnic_state_bool(s, &cq->failed);
+	state_u64(s, &cq->n_completions);
+	state_u64(s, &cq->solicited);
+	state_u64(s, &cq->notified);
+	state_bool(s, &cq->failed);
 	ring_record(st, &cq->ring, pv_pages_record(st, &cq->ring, &cq->pages));
 	lay_out(st, &cq->ring, &cq->pages, 1, sizeof(struct pvrdma_cqe), false);
 	/* The stream lacks `armed` and `uses_events`, so a restored CQ gets both: a notification
@@ -96,26 +96,26 @@ static void cq_record(struct pv_state *st, struct pv_object *object)
 
 static void srq_record(struct pv_state *st, struct pv_object *object)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	struct pv_srq *srq = (struct pv_srq *)object;
 
 	srq->pd = reference_record(st, PV_PD, (struct pv_object *)srq->pd, false);
-	vnic_state_u32_max(s, &srq->recv.max_sge, URXE_MAX_SGE);
+	state_u32_max(s, &srq->recv.max_sge, URXE_MAX_SGE);
 	ring_record(st, &srq->recv.ring, pv_pages_record(st, &srq->recv.ring, &srq->pages));
 	lay_out(st, &srq->recv.ring, &srq->pages, 1, pv_recv_wqe_size(srq->recv.max_sge), false);
 }
 
 static void qp_rings_record(struct pv_state *st, struct pv_qp *qp)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	uint32_t recv_at = 0, n;
 
-	vnic_state_u32_max(s, &qp->max_send_sge, URXE_MAX_SGE);
-	vnic_state_u32_max(s, &qp->recv.max_sge, URXE_MAX_SGE);
+	state_u32_max(s, &qp->max_send_sge, URXE_MAX_SGE);
+	state_u32_max(s, &qp->recv.max_sge, URXE_MAX_SGE);
 	n = pv_pages_record(st, &qp->send, &qp->pages);
 	if (!s->restoring && n && !qp->srq)
 		recv_at = (uint32_t)(qp->recv.ring.pages - qp->pages.page);
-	vnic_state_u32(s, &recv_at);
+	state_u32(s, &recv_at);
 	ring_record(st, &qp->send, n);
 	if (!qp->srq)
 		ring_record(st, &qp->recv.ring, n);
@@ -136,12 +136,12 @@ static void demand_qpn(struct pv_state *st, struct pv_qp *qp)
 		return;
 	rc = owner->demand_qpn(owner->ctx, qp->qpn);
 	qp->qpn_taken = !rc;
-	vnic_state_fail(&st->stream, rc);
+	state_fail(&st->stream, rc);
 }
 
 static void qp_record(struct pv_state *st, struct pv_object *object)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	struct pv_qp *qp = (struct pv_qp *)object;
 	bool taken = qp->qpn_taken, waits = qp->waits_in;
 
@@ -149,13 +149,12 @@ static void qp_record(struct pv_state *st, struct pv_object *object)
 	qp->send_cq = reference_record(st, PV_CQ, (struct pv_object *)qp->send_cq, false);
 	qp->recv_cq = reference_record(st, PV_CQ, (struct pv_object *)qp->recv_cq, false);
 	qp->srq = reference_record(st, PV_SRQ, (struct pv_object *)qp->srq, true);
-	vnic_state_u8(s, &qp->type);
-	vnic_state_require(s, qp->type == PV_QPT_RC || qp->type == PV_QPT_UD ||
-				      qp->type == PV_QPT_GSI);
-	vnic_state_u32_max(s, &qp->qpn, 0xffffff);
-	vnic_state_bool(s, &taken);
-	vnic_state_u32(s, &qp->events);
-	vnic_state_bool(s, &waits);
+	state_u8(s, &qp->type);
+	state_require(s, qp->type == PV_QPT_RC || qp->type == PV_QPT_UD || qp->type == PV_QPT_GSI);
+	state_u32_max(s, &qp->qpn, 0xffffff);
+	state_bool(s, &taken);
+	state_u32(s, &qp->events);
+	state_bool(s, &waits);
 	qp_rings_record(st, qp);
 	if (s->restoring) {
 		if (taken)
@@ -170,22 +169,22 @@ static void qp_record(struct pv_state *st, struct pv_object *object)
 
 static void mr_record(struct pv_state *st, struct pv_object *object)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	struct pv_mr *mr = (struct pv_mr *)object;
 	uint32_t key = s->restoring ? 0 : pv_mr_key(mr);
 	struct pv_key *grown;
 
 	mr->pd = reference_record(st, PV_PD, (struct pv_object *)mr->pd, false);
-	vnic_state_u32(s, &mr->access);
-	vnic_state_bool(s, &mr->is_dma);
-	vnic_state_u32(s, &key);
+	state_u32(s, &mr->access);
+	state_bool(s, &mr->is_dma);
+	state_u32(s, &key);
 	if (!s->restoring || s->error)
 		return;
 	/* Doubles the room whenever the number of keys is a power of two, at which it is full. */
 	if (!(st->n_keys & (st->n_keys - 1))) {
 		grown = realloc(st->keys, (st->n_keys ? 2 * st->n_keys : 1) * sizeof(*grown));
 		if (!grown) {
-			vnic_state_fail(s, -ENOMEM);
+			state_fail(s, -ENOMEM);
 			return;
 		}
 		st->keys = grown;
@@ -217,12 +216,12 @@ static void place_object(struct pv_state *st, struct pv_object *object)
 	int rc = pv_handles_place(&dev->objects[object->kind], object, object->handle);
 
 	if (rc) {
-		vnic_state_fail(&st->stream, rc);
+		state_fail(&st->stream, rc);
 		free(object);
 		return;
 	}
 	if (object->bytes > PV_MEMORY_MAX - dev->bytes) {
-		vnic_state_fail(&st->stream, -EBADMSG);
+		state_fail(&st->stream, -EBADMSG);
 		object->bytes = 0;
 	}
 	dev->bytes += object->bytes;
@@ -236,17 +235,17 @@ static void place_object(struct pv_state *st, struct pv_object *object)
 static struct pv_object *common_record(struct pv_state *st, struct pv_object *object,
 				       enum pv_kind kind, size_t size)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	struct pv_object common = object ? *object : (struct pv_object){0};
 
-	vnic_state_u32(s, &common.handle);
-	vnic_state_u32_max(s, &common.uar_page, PVRDMA_UAR_PAGES - 1);
-	vnic_state_u64(s, &common.bytes);
+	state_u32(s, &common.handle);
+	state_u32_max(s, &common.uar_page, PVRDMA_UAR_PAGES - 1);
+	state_u64(s, &common.bytes);
 	if (!s->restoring || s->error)
 		return object;
 	object = calloc(1, size);
 	if (!object) {
-		vnic_state_fail(s, -ENOMEM);
+		state_fail(s, -ENOMEM);
 		return NULL;
 	}
 	common.dev = st->dev;
@@ -258,13 +257,13 @@ static struct pv_object *common_record(struct pv_state *st, struct pv_object *ob
 
 static void free_handles_record(struct pv_state *st, struct pv_handle_table *table, uint32_t n)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	uint32_t handle = table->oldest;
 
 	for (uint32_t i = 0; i < n && !s->error; i++) {
-		vnic_state_u32(s, &handle);
+		state_u32(s, &handle);
 		if (s->restoring)
-			vnic_state_require(s, s->error || pv_handles_place_free(table, handle));
+			state_require(s, s->error || pv_handles_place_free(table, handle));
 		else
 			handle = table->slots[handle].next_free;
 	}
@@ -272,15 +271,15 @@ static void free_handles_record(struct pv_state *st, struct pv_handle_table *tab
 
 static void kind_record(struct pv_state *st, unsigned i)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	struct pv_handle_table *table = &st->dev->objects[kinds[i].kind];
 	uint32_t fresh = table->fresh, n = table->used, at = 0;
 
-	vnic_state_u32_max(s, &fresh, table->limit);
-	n = vnic_state_count(s, n, 16);
-	vnic_state_require(s, fresh >= table->first && n <= fresh - table->first);
+	state_u32_max(s, &fresh, table->limit);
+	n = state_count(s, n, 16);
+	state_require(s, fresh >= table->first && n <= fresh - table->first);
 	if (s->restoring && !s->error)
-		vnic_state_fail(s, pv_handles_restore(table, fresh));
+		state_fail(s, pv_handles_restore(table, fresh));
 	for (uint32_t j = 0; j < n && !s->error; j++) {
 		struct pv_object *object =
 			s->restoring ? NULL : pv_object_next(st->dev, kinds[i].kind, &at);
@@ -296,7 +295,7 @@ static void kind_record(struct pv_state *st, unsigned i)
 /* Writes or reads the CQs whose notification waits for room, the oldest first. */
 static void notifications_record(struct pv_state *st)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	struct pvrdma *dev = st->dev;
 	struct pv_cq *cq = NULL;
 	uint32_t n = 0, handle;
@@ -304,17 +303,17 @@ static void notifications_record(struct pv_state *st)
 	if (!s->restoring)
 		TAILQ_FOREACH(cq, &dev->notify_cqs, notify_link)
 	n++;
-	n = vnic_state_count(s, n, sizeof(handle));
+	n = state_count(s, n, sizeof(handle));
 	cq = TAILQ_FIRST(&dev->notify_cqs);
 	for (uint32_t i = 0; i < n && !s->error; i++) {
 		handle = s->restoring ? 0 : cq->object.handle;
-		vnic_state_u32(s, &handle);
+		state_u32(s, &handle);
 		if (!s->restoring) {
 			cq = TAILQ_NEXT(cq, notify_link);
 			continue;
 		}
 		cq = s->error ? NULL : pv_object_find(dev, PV_CQ, handle);
-		vnic_state_require(s, cq && !cq->notify_due);
+		state_require(s, cq && !cq->notify_due);
 		if (s->error)
 			return;
 		cq->notify_due = true;

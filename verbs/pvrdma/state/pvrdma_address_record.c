@@ -5,7 +5,7 @@
 
 void pv_source_record(struct pv_state *st)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	const struct vnic_guest_region *regions;
 	uint32_t count;
 
@@ -13,17 +13,16 @@ void pv_source_record(struct pv_state *st)
 	if (!s->restoring)
 		memcpy(st->source, regions, count * sizeof(*regions));
 	st->n_source = count;
-	vnic_state_u32_max(s, &st->n_source, VNIC_GUEST_REGIONS);
+	state_u32_max(s, &st->n_source, VNIC_GUEST_REGIONS);
 	for (uint32_t i = 0; i < st->n_source; i++) {
 		struct vnic_guest_region *region = &st->source[i];
 		uint64_t memory = (uintptr_t)region->memory;
 
-		vnic_state_u64(s, &region->addr);
-		vnic_state_u64(s, &region->size);
-		vnic_state_u64(s, &memory);
-		vnic_state_require(s, region->size &&
-					      region->size - 1 <= UINT64_MAX - region->addr &&
-					      region->size - 1 <= UINT64_MAX - memory);
+		state_u64(s, &region->addr);
+		state_u64(s, &region->size);
+		state_u64(s, &memory);
+		state_require(s, region->size && region->size - 1 <= UINT64_MAX - region->addr &&
+					 region->size - 1 <= UINT64_MAX - memory);
 		region->memory = (void *)(uintptr_t)memory; /* of another process, if restoring */
 	}
 }
@@ -45,23 +44,23 @@ static const struct vnic_guest_region *find_source(struct pv_state *st, uint64_t
 
 void pv_page_record(struct pv_state *st, uint8_t **page)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	const struct vnic_guest_region *region;
 	uint64_t addr = 0;
 
 	if (!s->restoring) {
 		region = find_source(st, (uintptr_t)*page);
-		vnic_state_require(s, region);
+		state_require(s, region);
 		if (region)
 			addr = region->addr + ((uintptr_t)*page - (uintptr_t)region->memory);
 	}
-	vnic_state_u64(s, &addr);
+	state_u64(s, &addr);
 	if (!s->restoring || s->error)
 		return;
-	vnic_state_require(s, addr % PV_PAGE == 0);
+	state_require(s, addr % PV_PAGE == 0);
 	*page = vnic_guest_memory_range(st->dev->attr.memory, addr, PV_PAGE, true);
 	if (!*page)
-		vnic_state_fail(s, -EFAULT);
+		state_fail(s, -EFAULT);
 }
 
 static int add_extent(struct pv_state *st, void *addr, uint64_t length)

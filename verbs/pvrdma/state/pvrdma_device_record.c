@@ -8,13 +8,13 @@
 
 uint32_t pv_pages_record(struct pv_state *st, const struct pv_ring *ring, struct pv_pages *pages)
 {
-	struct vnic_state_stream *s = &st->stream;
-	const uint32_t n = vnic_state_count(s, ring->indices ? pages->n : 0, sizeof(uint64_t));
+	struct state_stream *s = &st->stream;
+	const uint32_t n = state_count(s, ring->indices ? pages->n : 0, sizeof(uint64_t));
 
 	if (s->restoring && n) {
 		*pages = (struct pv_pages){calloc(n, sizeof(*pages->page)), n};
 		if (!pages->page)
-			vnic_state_fail(s, -ENOMEM);
+			state_fail(s, -ENOMEM);
 	}
 	for (uint32_t i = 0; i < n && !s->error; i++)
 		pv_page_record(st, &pages->page[i]);
@@ -23,71 +23,71 @@ uint32_t pv_pages_record(struct pv_state *st, const struct pv_ring *ring, struct
 
 void pv_ring_index_record(struct pv_state *st, struct pv_ring *ring)
 {
-	vnic_state_u32_max(&st->stream, &ring->index, ring->slots ? 2 * ring->slots - 1 : 0);
+	state_u32_max(&st->stream, &ring->index, ring->slots ? 2 * ring->slots - 1 : 0);
 }
 
 static void pv_event_ring_record(struct pv_state *st, struct pv_event_ring *events,
 				 uint32_t element)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	/* A ring whose memory is gone is saved without pages: nothing is reported to it. */
 	const uint32_t n = pv_pages_record(st, &events->ring, &events->pages);
 
 	if (s->restoring && !s->error && n) {
-		vnic_state_require(s, n >= 2 && n <= PV_EVENT_RING_PAGES);
+		state_require(s, n >= 2 && n <= PV_EVENT_RING_PAGES);
 		if (!s->error)
 			pv_event_ring_lay_out(st->dev, events, element);
 	}
 	if (n)
 		pv_ring_index_record(st, &events->ring);
-	vnic_state_bool(s, &events->due);
+	state_bool(s, &events->due);
 }
 
 /* Fails unless the saved device has the MAC and RoCE version of this one. */
 static void identity_record(struct pv_state *st)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	const struct pvrdma_attr *attr = &st->dev->attr;
 	bool roce_v1 = attr->roce_v1;
 	uint8_t mac[6];
 
 	memcpy(mac, attr->mac, sizeof(mac));
-	vnic_state_bytes(s, mac, sizeof(mac));
-	vnic_state_bool(s, &roce_v1);
+	state_bytes(s, mac, sizeof(mac));
+	state_bool(s, &roce_v1);
 	if (memcmp(mac, attr->mac, sizeof(mac)) || roce_v1 != attr->roce_v1)
-		vnic_state_fail(s, -EINVAL);
+		state_fail(s, -EINVAL);
 }
 
 static void registers_record(struct pv_state *st)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	struct pvrdma *dev = st->dev;
 
-	vnic_state_u32(s, &dev->dsr_low);
-	vnic_state_u32(s, &dev->err);
-	vnic_state_u32(s, &dev->icr);
-	vnic_state_u32(s, &dev->imr);
-	vnic_state_u32_max(s, &dev->masked_causes, (1u << PV_VECTORS) - 1);
-	vnic_state_bool(s, &dev->believed_down);
-	vnic_state_bool(s, &dev->no_master);
-	vnic_state_u64(s, &dev->activations);
-	vnic_state_u32_max(s, &dev->uar_pages, PVRDMA_UAR_PAGES);
-	vnic_state_require(s, dev->uar_pages);
-	vnic_state_u32(s, &dev->gids);
-	vnic_state_u32_max(s, &dev->qpn_generation, UINT8_MAX);
+	state_u32(s, &dev->dsr_low);
+	state_u32(s, &dev->err);
+	state_u32(s, &dev->icr);
+	state_u32(s, &dev->imr);
+	state_u32_max(s, &dev->masked_causes, (1u << PV_VECTORS) - 1);
+	state_bool(s, &dev->believed_down);
+	state_bool(s, &dev->no_master);
+	state_u64(s, &dev->activations);
+	state_u32_max(s, &dev->uar_pages, PVRDMA_UAR_PAGES);
+	state_require(s, dev->uar_pages);
+	state_u32(s, &dev->gids);
+	state_u32_max(s, &dev->qpn_generation, UINT8_MAX);
 }
 
 void pv_device_record(struct pv_state *st)
 {
-	struct vnic_state_stream *s = &st->stream;
+	struct state_stream *s = &st->stream;
 	struct pvrdma *dev = st->dev;
 
 	identity_record(st);
 	registers_record(st);
-	vnic_state_bool(s, &dev->slots.loaded);
-	vnic_state_u64(s, &dev->slots.request);
-	vnic_state_u64(s, &dev->slots.response);
-	vnic_state_u64(s, &dev->slots.uar_pfn);
+	state_bool(s, &dev->slots.loaded);
+	state_u64(s, &dev->slots.request);
+	state_u64(s, &dev->slots.response);
+	state_u64(s, &dev->slots.uar_pfn);
 	pv_source_record(st);
 	pv_event_ring_record(st, &dev->async, sizeof(struct pv_eqe));
 	pv_event_ring_record(st, &dev->cq_notify, sizeof(struct pv_cqne));

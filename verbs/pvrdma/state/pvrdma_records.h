@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The records of a saved device. One function for each record both writes and reads it
- * (vnic/state_stream.h). After an error in the stream such a function does nothing; pvrdma_state.c
+ * (rxe/state_stream.h). After an error in the stream such a function does nothing; pvrdma_state.c
  * frees the objects that earlier records have made.
  */
 #ifndef URXE_PVRDMA_STATE_PVRDMA_RECORDS_H
 #define URXE_PVRDMA_STATE_PVRDMA_RECORDS_H
 
 #include <rxe/state.h>
-#include <vnic/state_stream.h>
+#include <rxe/state_stream.h>
 
 #include "pvrdma_device.h"
 
@@ -19,7 +19,7 @@ struct pv_key {
 };
 
 struct pv_state {
-	struct vnic_state_stream stream;
+	struct state_stream stream;
 	struct pvrdma *dev;
 	/*
 	 * The guest's memory in the process that saves: translates addresses of that process to

@@ -14,7 +14,7 @@
 #include "shared_region.h"
 #include "state/pvrdma_records.h"
 
-static const struct vnic_state_format format = {.name = "urxepvrd", .version = 1};
+static const struct state_format format = {.name = "urxepvrd", .version = 1};
 
 void pvrdma_pause(struct pvrdma *dev, uint64_t now)
 {
@@ -61,11 +61,11 @@ int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *leng
 		return -ENOMEM;
 	pv_pass_time(dev, now);
 	st->dev = dev;
-	vnic_state_begin_save(&st->stream, &format);
+	stream_begin_save(&st->stream, &format);
 	pv_device_record(st);
 	pv_objects_record(st);
 	pv_engine_record(st, dev->now);
-	rc = vnic_state_finish_save(&st->stream, stream, length);
+	rc = stream_finish_save(&st->stream, stream, length);
 	free(st);
 	return rc;
 }
@@ -117,14 +117,14 @@ static bool has_objects(const struct pvrdma *dev)
 
 static void read_stream(struct pv_state *st, const uint8_t *stream, size_t length)
 {
-	if (vnic_state_begin_restore(&st->stream, &format, stream, length))
+	if (stream_begin_restore(&st->stream, &format, stream, length))
 		return;
 	pv_device_record(st);
 	pv_objects_record(st);
 	pv_engine_record(st, st->dev->now);
 	if (!st->stream.error && !st->dev->active)
-		vnic_state_require(&st->stream, !has_objects(st->dev));
-	vnic_state_finish_restore(&st->stream);
+		state_require(&st->stream, !has_objects(st->dev));
+	stream_finish_restore(&st->stream);
 }
 
 static void qps_restored(struct pvrdma *dev)

@@ -61,7 +61,7 @@ enum cm_attach_checkpoint {
 	CM_ATTACH_FREEZE = 0x1000,
 	/*
 	 * The response is the next record of the frozen device, a stream with the header of
-	 * vnic/state_stream.h. A response without bytes: there are no more records.
+	 * rxe/state_stream.h. A response without bytes: there are no more records.
 	 * docs/checkpoint.md describes the records. -EBUSY: another device of the process has
 	 * destroyed an ID meanwhile, or a record had an error; -EOVERFLOW: a value of the record is
 	 * out of range. After an error the program thaws the device.
