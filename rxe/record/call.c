@@ -39,8 +39,7 @@ static void datagram_fields(struct state_stream *s, struct call *call)
 		return;
 	path = s->restoring ? (struct urxe_path){0} : *wr->path;
 	path_fields(s, &path);
-	state_u32(s, &wr->remote_qpn);
-	state_u32(s, &wr->remote_qkey);
+	state_u32s(s, &wr->remote_qpn, &wr->remote_qkey);
 	state_u16(s, &wr->pkey_index);
 	if (!s->restoring)
 		return;
@@ -55,15 +54,11 @@ static void opcode_fields(struct state_stream *s, struct urxe_send_wr *wr)
 	case URXE_WR_BIND_MW: bind_fields(s, &wr->bind); break;
 	case URXE_WR_REG_MR: fast_reg_fields(s, &wr->fast_reg); break;
 	case URXE_WR_FLUSH:
-		state_u8(s, &wr->flush.placement);
-		state_u8(s, &wr->flush.selectivity);
+		state_u8s(s, &wr->flush.placement, &wr->flush.selectivity);
 		state_u32(s, &wr->flush.length);
 		break;
 	case URXE_WR_COMPARE_SWAP:
-	case URXE_WR_FETCH_ADD:
-		state_u64(s, &wr->compare_add);
-		state_u64(s, &wr->swap);
-		break;
+	case URXE_WR_FETCH_ADD: state_u64s(s, &wr->compare_add, &wr->swap); break;
 	default: break;
 	}
 }
@@ -74,11 +69,9 @@ static void send_fields(struct state_stream *s, struct call *call)
 	struct urxe_send_wr *wr = &call->send;
 
 	state_u64(s, &wr->wr_id);
-	state_u32(s, &wr->opcode);
-	state_u32(s, &wr->flags);
+	state_u32s(s, &wr->opcode, &wr->flags);
 	state_bool(s, &wr->cqes_unpolled);
-	state_u32(s, &wr->imm);
-	state_u32(s, &wr->inline_len);
+	state_u32s(s, &wr->imm, &wr->inline_len);
 	call_segments_fields(s, call, &wr->segs, &wr->n_segs);
 	state_u32(s, &wr->invalidate_key);
 	state_u64(s, &wr->remote_addr);
@@ -121,23 +114,14 @@ static void modify_fields(struct state_stream *s, struct call *call)
 	struct urxe_qp_attr *attr = &call->attr;
 
 	path_fields(s, &attr->path);
-	state_u32(s, &attr->rq_psn);
-	state_u32(s, &attr->sq_psn);
-	state_u32(s, &attr->rate_limit);
-	state_u8(s, &attr->cur_state);
-	state_u8(s, &attr->path_mtu);
-	state_u8(s, &attr->max_dest_rd_atomic);
-	state_u8(s, &attr->port);
-	state_u8(s, &attr->path_mig_state);
+	state_u32s(s, &attr->rq_psn, &attr->sq_psn, &attr->rate_limit);
+	state_u8s(s, &attr->cur_state, &attr->path_mtu, &attr->max_dest_rd_atomic, &attr->port,
+		  &attr->path_mig_state);
 	state_bool(s, &attr->en_sqd_async_notify);
 	state_u8(s, &attr->state);
-	state_u32(s, &attr->qkey);
-	state_u32(s, &attr->access);
-	state_u8(s, &attr->timeout);
-	state_u8(s, &attr->retry_cnt);
-	state_u8(s, &attr->rnr_retry);
-	state_u8(s, &attr->min_rnr_timer);
-	state_u8(s, &attr->max_rd_atomic);
+	state_u32s(s, &attr->qkey, &attr->access);
+	state_u8s(s, &attr->timeout, &attr->retry_cnt, &attr->rnr_retry, &attr->min_rnr_timer,
+		  &attr->max_rd_atomic);
 	state_u16(s, &attr->pkey_index);
 	state_u32(s, &attr->dest_qpn);
 }
@@ -147,32 +131,22 @@ static void qp_fields(struct state_stream *s, struct call *call)
 	struct urxe_qp_init *init = &call->qp.init;
 
 	state_u8(s, &init->type);
-	state_bool(s, &init->sq_sig_all);
-	state_bool(s, &init->block_self_mcast);
-	state_u32(s, &init->pd);
-	state_u32(s, &init->cap.max_send_wr);
-	state_u32(s, &init->cap.max_recv_wr);
-	state_u32(s, &init->cap.max_send_sge);
-	state_u32(s, &init->cap.max_recv_sge);
-	state_u32(s, &init->cap.max_inline);
-	state_u64(s, &call->qp.send_cq);
-	state_u64(s, &call->qp.recv_cq);
-	state_u64(s, &call->qp.srq);
+	state_bools(s, &init->sq_sig_all, &init->block_self_mcast);
+	state_u32s(s, &init->pd, &init->cap.max_send_wr, &init->cap.max_recv_wr,
+		   &init->cap.max_send_sge, &init->cap.max_recv_sge, &init->cap.max_inline);
+	state_u64s(s, &call->qp.send_cq, &call->qp.recv_cq, &call->qp.srq);
 }
 
 static void srq_fields(struct state_stream *s, struct call *call)
 {
-	state_u32(s, &call->srq.pd);
-	state_u32(s, &call->srq.max_wr);
-	state_u32(s, &call->srq.max_sge);
+	state_u32s(s, &call->srq.pd, &call->srq.max_wr, &call->srq.max_sge);
 }
 
 static void extent_fields(struct state_stream *s, struct urxe_extent *extent)
 {
 	uint64_t addr = (uintptr_t)extent->addr;
 
-	state_u64(s, &addr);
-	state_u64(s, &extent->length);
+	state_u64s(s, &addr, &extent->length);
 	if (s->restoring)
 		extent->addr = (void *)(uintptr_t)addr;
 }
@@ -200,10 +174,8 @@ static void mr_fields(struct state_stream *s, struct call *call)
 	/* A recording device only reads the extents. */
 	struct record_extents list = {(struct urxe_extent *)(uintptr_t)mr->extents, mr->n_extents};
 
-	state_u32(s, &mr->pd);
-	state_u32(s, &mr->access);
-	state_u64(s, &mr->iova);
-	state_u64(s, &mr->length);
+	state_u32s(s, &mr->pd, &mr->access);
+	state_u64s(s, &mr->iova, &mr->length);
 	state_u32(s, &mr->key);
 	extents_fields(s, &list);
 	if (s->restoring) {
@@ -278,12 +250,9 @@ void call_fields(struct state_stream *s, struct call *call)
 
 void frame_fields(struct state_stream *s, struct record_frame *frame)
 {
-	state_bool(s, &frame->without_icrc);
-	state_bool(s, &frame->from_wire);
-	state_bool(s, &frame->whole);
+	state_bools(s, &frame->without_icrc, &frame->from_wire, &frame->whole);
 	state_u32_max(s, &frame->len, UINT16_MAX);
-	state_u32(s, &frame->reference);
-	state_u32(s, &frame->packets);
+	state_u32s(s, &frame->reference, &frame->packets);
 	if (!frame->whole) {
 		state_u32(s, &frame->digest);
 	} else if (!s->restoring) {
@@ -296,8 +265,7 @@ void frame_fields(struct state_stream *s, struct record_frame *frame)
 void timer_fields(struct state_stream *s, struct record_timer *timer)
 {
 	state_u24(s, &timer->qpn);
-	state_u8(s, &timer->kind);
-	state_u8(s, &timer->number);
+	state_u8s(s, &timer->kind, &timer->number);
 	state_u64(s, &timer->queued);
 }
 
@@ -346,19 +314,13 @@ static void drop_field(struct state_stream *s, enum urxe_drop *drop)
 static void completion_fields(struct state_stream *s, struct urxe_wc *wc)
 {
 	state_u64(s, &wc->wr_id);
-	state_u32(s, &wc->qpn);
-	state_u32(s, &wc->status);
+	state_u32s(s, &wc->qpn, &wc->status);
 	if (wc->status != URXE_WC_SUCCESS)
 		return;
-	state_u32(s, &wc->opcode);
-	state_u32(s, &wc->byte_len);
-	state_u32(s, &wc->imm);
-	state_u32(s, &wc->invalidated_key);
-	state_u32(s, &wc->src_qpn);
-	state_u32(s, &wc->flags);
+	state_u32s(s, &wc->opcode, &wc->byte_len, &wc->imm, &wc->invalidated_key, &wc->src_qpn,
+		   &wc->flags);
 	state_u16(s, &wc->pkey_index);
-	state_u8(s, &wc->sl);
-	state_u8(s, &wc->net);
+	state_u8s(s, &wc->sl, &wc->net);
 	state_bool(s, &wc->solicited);
 }
 

@@ -22,15 +22,11 @@ static void dcqcn_fields(struct state_stream *s, const struct urxe_qp *qp, struc
 {
 	rate_field(s, qp, &d->current_bps);
 	rate_field(s, qp, &d->target_bps);
-	state_time(s, &d->alpha_at);
-	state_time(s, &d->increase_at);
-	state_time(s, &d->raise_at);
+	state_times(s, &d->alpha_at, &d->increase_at, &d->raise_at);
 	d->cut_at = 0; /* not in the stream: the saved device loses it, too, so that it equals the
 			  restored one */
 	state_u32_max(s, &d->alpha, DCQCN_ALPHA_ONE);
-	state_u32(s, &d->bytes);
-	state_u32(s, &d->by_time);
-	state_u32(s, &d->by_size);
+	state_u32s(s, &d->bytes, &d->by_time, &d->by_size);
 	state_u32_max(s, &d->len, LONGEST);
 }
 

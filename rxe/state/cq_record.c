@@ -58,12 +58,8 @@ static void completion_fields(struct state_device *d, struct urxe_wc *wc)
 
 	state_u64(s, &wc->wr_id);
 	state_u32_max(s, &wc->status, URXE_WC_RNR_RETRY_EXC_ERR);
-	state_u32(s, &wc->opcode);
-	state_u32(s, &wc->byte_len);
-	state_u32(s, &wc->imm);
-	state_u32(s, &wc->invalidated_key);
-	state_u24(s, &wc->qpn);
-	state_u24(s, &wc->src_qpn);
+	state_u32s(s, &wc->opcode, &wc->byte_len, &wc->imm, &wc->invalidated_key);
+	state_u24s(s, &wc->qpn, &wc->src_qpn);
 	state_u32(s, &wc->flags);
 	state_u16(s, &wc->pkey_index);
 	state_u8(s, &wc->sl);

@@ -12,13 +12,8 @@
 
 static void dcqcn_fields(struct state_stream *s, struct urxe_dcqcn *p)
 {
-	state_u8(s, &p->g_shift);
-	state_u8(s, &p->f);
-	state_u32(s, &p->alpha_ns);
-	state_u32(s, &p->increase_ns);
-	state_u32(s, &p->increase_size);
-	state_u32(s, &p->ai_bps);
-	state_u32(s, &p->hai_bps);
+	state_u8s(s, &p->g_shift, &p->f);
+	state_u32s(s, &p->alpha_ns, &p->increase_ns, &p->increase_size, &p->ai_bps, &p->hai_bps);
 	state_u64(s, &p->min_bps);
 }
 
@@ -29,11 +24,8 @@ void device_attr_record(struct state_stream *s, struct urxe_dev_attr *attr,
 
 	state_bytes(s, attr->mac, sizeof(attr->mac));
 	state_u32_max(s, &attr->mtu, MTU_MAX);
-	state_u32(s, &attr->qpn_first);
-	state_u32(s, &attr->qpn_count);
-	state_u32(s, &attr->max_packets);
-	state_u32(s, &attr->reorder_ns);
-	state_u32(s, &attr->probe_ns);
+	state_u32s(s, &attr->qpn_first, &attr->qpn_count, &attr->max_packets, &attr->reorder_ns,
+		   &attr->probe_ns);
 	state_bool(s, &attr->go_back_n);
 	state_u8_max(s, &attr->congestion, URXE_CONGESTION_COUNT - 1);
 	state_bool(s, &has_dcqcn);
@@ -80,8 +72,7 @@ static void gid_fields(struct state_stream *s, struct gid_entry *entry)
 static void key_fields(struct state_stream *s, struct urxe_dev *dev)
 {
 	state_u64(s, &dev->key_seed);
-	state_u32(s, &dev->key_count);
-	state_u32(s, &dev->qpn_next);
+	state_u32s(s, &dev->key_count, &dev->qpn_next);
 	if (s->restoring)
 		dev->qpn_next = dev->attr.qpn_count ? dev->qpn_next % dev->attr.qpn_count : 0;
 }

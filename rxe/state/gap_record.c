@@ -16,18 +16,15 @@ static void header_fields(struct state_stream *s, struct urxe_packet *p)
 
 	if (flags & URXE_OPF_RETH) {
 		state_u64(s, &p->reth.va);
-		state_u32(s, &p->reth.rkey);
-		state_u32(s, &p->reth.length);
+		state_u32s(s, &p->reth.rkey, &p->reth.length);
 	}
 	if (flags & URXE_OPF_FETH) {
-		state_u8(s, &p->feth.placement);
-		state_u8(s, &p->feth.selectivity);
+		state_u8s(s, &p->feth.placement, &p->feth.selectivity);
 	}
 	if (flags & URXE_OPF_ATOMIC_ETH) {
 		state_u64(s, &p->atomic.va);
 		state_u32(s, &p->atomic.rkey);
-		state_u64(s, &p->atomic.swap_add);
-		state_u64(s, &p->atomic.compare);
+		state_u64s(s, &p->atomic.swap_add, &p->atomic.compare);
 	}
 	if (flags & URXE_OPF_IMM)
 		state_u32(s, &p->imm);
@@ -49,8 +46,7 @@ static bool is_request(const struct urxe_packet *p)
 static void packet_fields(struct state_stream *s, struct urxe_packet *p)
 {
 	state_u8(s, &p->opcode);
-	state_bool(s, &p->solicited);
-	state_bool(s, &p->ack_req);
+	state_bools(s, &p->solicited, &p->ack_req);
 	state_u24(s, &p->psn);
 	header_fields(s, p);
 	state_u32(s, &p->payload_len);

@@ -12,14 +12,12 @@ static void attr_fields(struct state_stream *s, struct urxe_qp_attr *attr)
 	state_u8_max(s, &attr->state, URXE_QPS_COUNT - 1);
 	path_fields(s, &attr->path);
 	state_require(s, attr->path.sgid_index < URXE_MAX_GIDS);
-	state_u24(s, &attr->rq_psn);
-	state_u24(s, &attr->sq_psn);
+	state_u24s(s, &attr->rq_psn, &attr->sq_psn);
 	state_u32(s, &attr->rate_limit);
 	state_u8_max(s, &attr->path_mtu, URXE_MTU_4096);
 	state_u8_max(s, &attr->max_dest_rd_atomic, URXE_MAX_RD_ATOMIC);
 	state_u8(s, &attr->port);
-	state_u32(s, &attr->qkey);
-	state_u32(s, &attr->access);
+	state_u32s(s, &attr->qkey, &attr->access);
 	state_require(s, !(attr->access & ~URXE_ACCESS_ALL));
 	state_u8_max(s, &attr->timeout, 31);
 	state_u8_max(s, &attr->retry_cnt, 7);

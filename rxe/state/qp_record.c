@@ -23,8 +23,7 @@ static void init_fields(struct state_device *d, struct urxe_qp_init *init)
 	state_u24(s, &init->qpn);
 	state_u8_max(s, &init->type, URXE_QPT_UD);
 	state_u32(s, &init->pd);
-	state_bool(s, &init->sq_sig_all);
-	state_bool(s, &init->block_self_mcast);
+	state_bools(s, &init->sq_sig_all, &init->block_self_mcast);
 	cq_field(d, &init->send_cq);
 	cq_field(d, &init->recv_cq);
 	srq_field(d, &init->srq);

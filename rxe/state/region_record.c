@@ -16,11 +16,8 @@
 
 static void region_fields(struct state_stream *s, struct urxe_mr_attr *attr)
 {
-	state_u32(s, &attr->key);
-	state_u32(s, &attr->pd);
-	state_u32(s, &attr->access);
-	state_u64(s, &attr->iova);
-	state_u64(s, &attr->length);
+	state_u32s(s, &attr->key, &attr->pd, &attr->access);
+	state_u64s(s, &attr->iova, &attr->length);
 }
 
 static void save_extents(struct state_stream *s, const struct urxe_mr *mr)
@@ -30,8 +27,7 @@ static void save_extents(struct state_stream *s, const struct urxe_mr *mr)
 		uint64_t addr = (uintptr_t)mr->pieces[i].addr;
 		uint64_t length = mr->pieces[i + 1].offset - mr->pieces[i].offset;
 
-		state_u64(s, &addr);
-		state_u64(s, &length);
+		state_u64s(s, &addr, &length);
 	}
 }
 
@@ -49,8 +45,7 @@ static struct urxe_extent *read_extents(struct state_stream *s, uint32_t *n)
 	for (uint32_t i = 0; extents && i < *n; i++) {
 		uint64_t addr;
 
-		state_u64(s, &addr);
-		state_u64(s, &extents[i].length);
+		state_u64s(s, &addr, &extents[i].length);
 		extents[i].addr = (void *)(uintptr_t)addr;
 	}
 	return extents;

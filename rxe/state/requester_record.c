@@ -15,8 +15,7 @@
 static void credit_fields(struct state_stream *s, struct credit *credit)
 {
 	state_bool(s, &credit->limited);
-	state_u32(s, &credit->limit);
-	state_u32(s, &credit->acked_seq);
+	state_u32s(s, &credit->limit, &credit->acked_seq);
 }
 
 /* Saves `open` as false if no PSN is outstanding, because then the repair has ended. */
@@ -29,15 +28,12 @@ static void repair_fields(struct state_stream *s, struct requester *req)
 	if (s->restoring)
 		repair->open = open;
 	state_bool(s, &repair->by_nak);
-	state_u24(s, &repair->high);
-	state_u24(s, &repair->frontier);
+	state_u24s(s, &repair->high, &repair->frontier);
 }
 
 static void rtt_fields(struct state_stream *s, struct rtt *rtt)
 {
-	state_duration(s, &rtt->smoothed);
-	state_duration(s, &rtt->deviation);
-	state_duration(s, &rtt->least);
+	state_durations(s, &rtt->smoothed, &rtt->deviation, &rtt->least);
 	state_time(s, &rtt->sent);
 	state_u24(s, &rtt->psn);
 	state_bool(s, &rtt->timing);
@@ -62,8 +58,7 @@ static void window_fields(struct state_stream *s, struct urxe_qp *qp)
 	struct requester *req = &qp->req;
 
 	state_u32(s, &req->window);
-	state_bool(s, &req->window_lossy);
-	state_bool(s, &req->window_may_grow);
+	state_bools(s, &req->window_lossy, &req->window_may_grow);
 	state_u24(s, &req->window_mark);
 	/* The default window of the saved device may have been larger. */
 	if (s->restoring && req->window > qp->dev->attr.max_packets)
@@ -75,8 +70,7 @@ static void resend_fields(struct state_stream *s, struct resend *resend)
 {
 	uint32_t psn = urxe_psn_diff(resend->psn, resend->end) < 0 ? resend->psn : resend->end;
 
-	state_u24(s, &psn);
-	state_u24(s, &resend->end);
+	state_u24s(s, &psn, &resend->end);
 	state_require(s, urxe_psn_diff(resend->end, psn) >= 0);
 	resend->psn = psn;
 }
@@ -96,9 +90,7 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 	qp->turn = 0;
 	state_u8_max(s, &req->retries, 7);
 	state_u8_max(s, &req->rnr_retries, 7);
-	state_bool(s, &req->rnr_wait);
-	state_bool(s, &req->held);
-	state_bool(s, &req->nak_seen);
+	state_bools(s, &req->rnr_wait, &req->held, &req->nak_seen);
 	/* Counts a sequence NAK if any NAK has come, so that the next NAK uses no retry. That is
 	 * too lenient after an RNR NAK, but ends no connection early. */
 	req->naks = req->nak_seen;
@@ -109,12 +101,8 @@ static void retry_fields(struct state_stream *s, struct urxe_qp *qp)
 	state_u8_max(s, &req->peer, PEER_GO_BACK_N);
 	resend_fields(s, &req->resend);
 	repair_fields(s, req);
-	state_time(s, &req->una_sent);
-	state_time(s, &req->timeout_due);
-	state_time(s, &req->probe_due);
-	state_time(s, &req->missing_due);
-	state_u32(s, &req->plain);
-	state_u32(s, &req->plain_after);
+	state_times(s, &req->una_sent, &req->timeout_due, &req->probe_due, &req->missing_due);
+	state_u32s(s, &req->plain, &req->plain_after);
 	state_bool(s, &req->after_rnr);
 }
 
@@ -226,12 +214,8 @@ void requester_record(struct state_stream *s, struct urxe_qp *qp)
 	struct requester *req = &qp->req;
 
 	state_begin(s, STATE_RECORD_QP_REQUESTER);
-	state_u24(s, &req->psn);
-	state_u24(s, &req->una);
-	state_u24(s, &req->acked);
-	state_u24(s, &req->resent_end);
-	state_bool(s, &req->drain_event);
-	state_bool(s, &req->sent_to_group);
+	state_u24s(s, &req->psn, &req->una, &req->acked, &req->resent_end);
+	state_bools(s, &req->drain_event, &req->sent_to_group);
 	error_fields(s, qp);
 	credit_fields(s, &req->credit);
 	window_fields(s, qp);

@@ -62,9 +62,7 @@ static void read_fields(struct state_stream *s, struct resp_resource *res)
 	state_u32(s, &res->rkey);
 	state_u32_max(s, &res->length, URXE_MAX_MSG);
 	state_u64(s, &res->va);
-	state_u24(s, &res->start_psn);
-	state_u24(s, &res->next_psn);
-	state_u24(s, &res->end_psn);
+	state_u24s(s, &res->start_psn, &res->next_psn, &res->end_psn);
 	state_u32_max(s, &res->end, URXE_MAX_MSG);
 	state_u8_max(s, &res->n_repeats, RESP_REPEATS);
 	for (uint32_t i = 0; i < res->n_repeats; i++) {
@@ -79,11 +77,8 @@ static void resource_fields(struct state_stream *s, struct urxe_qp *qp, struct r
 	if (!res->kept)
 		return;
 	state_u8_max(s, &res->kind, RES_ATOMIC_WRITE);
-	state_bool(s, &res->pending);
-	state_bool(s, &res->repeated);
-	state_u24(s, &res->first_psn);
-	state_u24(s, &res->last_psn);
-	state_u24(s, &res->msn);
+	state_bools(s, &res->pending, &res->repeated);
+	state_u24s(s, &res->first_psn, &res->last_psn, &res->msn);
 	if (res->kind == RES_READ)
 		read_fields(s, res);
 	else

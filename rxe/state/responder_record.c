@@ -27,8 +27,7 @@ static void nak_fields(struct state_stream *s, struct responder *resp)
 	state_bool(s, &resp->nak_sent);
 	state_u8(s, &resp->nak);
 	state_u24(s, &resp->nak_psn);
-	state_bool(s, &resp->starved);
-	state_bool(s, &resp->silent);
+	state_bools(s, &resp->starved, &resp->silent);
 	state_time(s, &resp->silent_since);
 }
 
@@ -56,8 +55,7 @@ static void resume_fields(struct state_stream *s, struct responder *resp)
 	state_bool(s, &resp->resumed);
 	if (!resp->resumed)
 		return;
-	state_u24(s, &resp->resume.psn);
-	state_u24(s, &resp->resume.next);
+	state_u24s(s, &resp->resume.psn, &resp->resume.next);
 	state_bool(s, &resp->resume.placing);
 }
 
@@ -101,8 +99,7 @@ void responder_record(struct state_stream *s, struct urxe_qp *qp)
 	struct responder *resp = &qp->resp;
 
 	state_begin(s, STATE_RECORD_QP_RESPONDER);
-	state_u24(s, &resp->psn);
-	state_u24(s, &resp->msn);
+	state_u24s(s, &resp->psn, &resp->msn);
 	message_fields(s, qp);
 	ack_fields(s, resp);
 	nak_fields(s, resp);

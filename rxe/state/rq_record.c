@@ -82,9 +82,7 @@ void srq_record(struct state_device *d, struct urxe_rq *srq)
 	}
 	state_begin(s, STATE_RECORD_SRQ);
 	state_u64(s, &tag);
-	state_u32(s, &attr.pd);
-	state_u32(s, &attr.max_wr);
-	state_u32(s, &attr.max_sge);
+	state_u32s(s, &attr.pd, &attr.max_wr, &attr.max_sge);
 	if (s->restoring)
 		srq_create(d, &attr, tag, &srq);
 	if (!srq)

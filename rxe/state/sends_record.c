@@ -16,8 +16,7 @@
 
 static void atomic_fields(struct state_stream *s, struct send_wqe *wqe)
 {
-	state_u64(s, &wqe->compare_add);
-	state_u64(s, &wqe->swap);
+	state_u64s(s, &wqe->compare_add, &wqe->swap);
 }
 
 static void datagram_fields(struct state_stream *s, struct send_wqe *wqe)
@@ -136,13 +135,10 @@ static void request_fields(struct state_stream *s, const struct urxe_qp *qp, str
 	state_bool(s, &malformed);
 	if (s->restoring)
 		set_kind(s, qp, wqe, malformed);
-	state_bool(s, &wqe->again);
-	state_bool(s, &wqe->executed);
+	state_bools(s, &wqe->again, &wqe->executed);
 	state_require(s, !wqe->executed || wqe->kind == WR_LOCAL);
 	state_u24(s, &wqe->first_psn);
-	state_u32(s, &wqe->imm);
-	state_u32(s, &wqe->invalidate_key);
-	state_u32(s, &wqe->rkey);
+	state_u32s(s, &wqe->imm, &wqe->invalidate_key, &wqe->rkey);
 	state_u64(s, &wqe->remote_addr);
 	variant_fields(s, qp, wqe);
 	data_fields(s, qp, wqe);

@@ -39,9 +39,7 @@ static void binding_fields(struct state_device *d, struct urxe_mw *mw)
 	if (!mr_key)
 		return;
 	state_u32(s, &mw->access);
-	state_u64(s, &mw->start);
-	state_u64(s, &mw->offset);
-	state_u64(s, &mw->length);
+	state_u64s(s, &mw->start, &mw->offset, &mw->length);
 	state_u24(s, &mw->qpn);
 	if (s->restoring && state_ok(s))
 		bind_window(d, mw, mr_key);

@@ -462,8 +462,7 @@ static void write_events(const struct process_save *save, struct state_stream *s
 		if (!n)
 			continue;
 		state_begin(s, CHECKPOINT_EVENTS);
-		state_u32(s, &index);
-		state_u32(s, &n);
+		state_u32s(s, &index, &n);
 		comp_channel_peek(save->channels[i], write_event, s);
 		state_end(s);
 	}

@@ -179,8 +179,7 @@ static void rss_record(struct state_stream *s, struct vnic_device *dev)
 	struct vnic_rss *rss = &dev->rss;
 	uint32_t *partial = &rss->partial[0][0];
 
-	state_u16(s, &rss->types);
-	state_u16(s, &rss->table_size);
+	state_u16s(s, &rss->types, &rss->table_size);
 	state_require(s, rss->table_size && rss->table_size <= UPT1_RSS_TABLE_SIZE);
 	state_bytes(s, rss->table, sizeof(rss->table));
 	for (uint32_t i = 0; i < UPT1_RSS_TABLE_SIZE && i < rss->table_size; i++)
@@ -193,8 +192,7 @@ static void filter_record(struct state_stream *s, struct vnic_device_filter *fil
 {
 	uint32_t kept;
 
-	state_u32(s, &filter->mode);
-	state_u32(s, &filter->group_count);
+	state_u32s(s, &filter->mode, &filter->group_count);
 	/* With more groups the device stores none of them, and delivers all multicast frames. */
 	kept = filter->group_count <= VNIC_FILTER_GROUPS ? filter->group_count : 0;
 	state_bytes(s, filter->groups, kept * sizeof(filter->groups[0]));
@@ -228,12 +226,8 @@ static void registers_record(struct state_stream *s, struct vnic_device *dev)
 	state_u32(s, &dev->revision);
 	state_require(s,
 		      dev->revision & VMXNET3_REVISIONS && !(dev->revision & (dev->revision - 1)));
-	state_u32(s, &dev->shared_low);
-	state_u32(s, &dev->shared_high);
-	state_u32(s, &dev->result);
-	state_u32(s, &dev->mac_low);
-	state_u32(s, &dev->capabilities);
-	state_u32(s, &dev->rss_fields);
+	state_u32s(s, &dev->shared_low, &dev->shared_high, &dev->result, &dev->mac_low,
+		   &dev->capabilities, &dev->rss_fields);
 	state_bytes(s, &dev->coalesce, sizeof(dev->coalesce));
 	state_u16(s, &dev->driver_link);
 	masks_record(s, dev);
@@ -244,8 +238,7 @@ static void interrupts_record(struct state_stream *s, struct vnic_device *dev)
 	const uint32_t all = (UINT32_C(1) << VMXNET3_MAX_INTRS) - 1;
 
 	state_bool(s, &dev->auto_mask);
-	state_u8(s, &dev->vectors);
-	state_u8(s, &dev->event_vector);
+	state_u8s(s, &dev->vectors, &dev->event_vector);
 	state_require(s, dev->vectors <= VMXNET3_MAX_INTRS && dev->event_vector < dev->vectors);
 	state_u32_max(s, &dev->interrupts, all);
 	state_u32_max(s, &dev->missed, all);
@@ -297,8 +290,7 @@ static void due_error_record(struct state_stream *s, struct vnic_device *dev)
 	activation_record(s, dev, false);
 	due->status =
 		memory_record(s, dev, due->status, sizeof(*due->status), _Alignof(*due->status));
-	state_u32(s, &due->event);
-	state_u32(s, &due->error);
+	state_u32s(s, &due->event, &due->error);
 	state_require(s, due->event == VMXNET3_ECR_TQERR || due->event == VMXNET3_ECR_RQERR);
 }
 

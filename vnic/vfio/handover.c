@@ -64,8 +64,7 @@ static void vectors_record(struct state_stream *s, struct irq_vectors *irq, uint
 static void region_record(struct state_stream *s, struct vnic_guest_region *region,
 			  uint64_t *offset)
 {
-	state_u64(s, &region->addr);
-	state_u64(s, &region->size);
+	state_u64s(s, &region->addr, &region->size);
 	state_u64(s, offset);
 	state_bool(s, &region->writable);
 }
@@ -109,8 +108,7 @@ static int save(struct vnic_vfio_server *server, uint8_t *function, size_t lengt
 	bool connected = server->connection.socket >= 0;
 
 	stream_begin_save(&s, &format);
-	state_bool(&s, &connected);
-	state_bool(&s, &server->version_known);
+	state_bools(&s, &connected, &server->version_known);
 	if (connected)
 		h->fds[h->n_fds++] = server->connection.socket;
 	save_vectors(&s, &server->irq, h);
@@ -216,8 +214,7 @@ int vnic_vfio_server_take_over(struct vnic_vfio_server *server, struct vnic_vfio
 	server->handing_over = true;
 	server->attr.migration->stop(server->attr.ctx);
 	stream_begin_restore(&s, &format, h->stream, h->length);
-	state_bool(&s, &p.connected);
-	state_bool(&s, &server->version_known);
+	state_bools(&s, &p.connected, &server->version_known);
 	vectors_record(&s, irq, &p.eventfds);
 	p.n_regions = state_count(&s, 0, REGION_BYTES);
 	state_require(&s, fds_fit(h, &p));

@@ -132,6 +132,18 @@ void state_u24(struct state_stream *s, uint32_t *value);
 void state_time(struct state_stream *s, uint64_t *time);
 /* A duration, ns. A duration above 2^42, more than an hour, is saved and restored as 2^42. */
 void state_duration(struct state_stream *s, uint64_t *ns);
+/* Several fields of one type, in the order of the arguments, which are pointers. */
+#define state_u8s(s, ...)       STATE_FIELDS(s, uint8_t, state_u8, __VA_ARGS__)
+#define state_u16s(s, ...)      STATE_FIELDS(s, uint16_t, state_u16, __VA_ARGS__)
+#define state_u24s(s, ...)      STATE_FIELDS(s, uint32_t, state_u24, __VA_ARGS__)
+#define state_u32s(s, ...)      STATE_FIELDS(s, uint32_t, state_u32, __VA_ARGS__)
+#define state_u64s(s, ...)      STATE_FIELDS(s, uint64_t, state_u64, __VA_ARGS__)
+#define state_bools(s, ...)     STATE_FIELDS(s, bool, state_bool, __VA_ARGS__)
+#define state_times(s, ...)     STATE_FIELDS(s, uint64_t, state_time, __VA_ARGS__)
+#define state_durations(s, ...) STATE_FIELDS(s, uint64_t, state_duration, __VA_ARGS__)
+#define STATE_FIELDS(s, type, field, ...)                                      \
+	for (type **field_ = (type *[]){__VA_ARGS__, NULL}; *field_; field_++) \
+	field(s, *field_)
 /* The number of items that follow, of at least `bytes` bytes each. Returns n or, when restoring,
  * the number that was read; 0 with the error -EBADMSG if the record is too short for so many. */
 uint32_t state_count(struct state_stream *s, uint32_t n, size_t bytes);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -313,6 +314,90 @@ static bool is_whole_after_reading(bool whole)
 	return read.whole;
 }
 
+#define WRITE_ALL(s, image, list, kind, name)             \
+	for (uint32_t i = 0; i < (image)->n[kind]; i++) { \
+		state_begin(s, kind);                     \
+		name##_fields(s, &(image)->list[i]);      \
+		state_end(s);                             \
+	}
+
+static void write_bytes(struct state_stream *s, const struct image_bytes *bytes)
+{
+	state_bytes(s, (void *)(uintptr_t)bytes->at, bytes->length);
+	state_end(s);
+}
+
+/* The records from that of the engine on. */
+static void write_later_records(struct state_stream *s, struct image *image)
+{
+	state_begin(s, CHECKPOINT_ENGINE);
+	write_bytes(s, &image->engine);
+	WRITE_ALL(s, image, descriptors, CHECKPOINT_DESCRIPTOR, descriptor)
+	WRITE_ALL(s, image, mappings, CHECKPOINT_MAPPING, mapping)
+	for (uint32_t i = 0; i < image->n[CHECKPOINT_EVENTS]; i++) {
+		state_begin(s, CHECKPOINT_EVENTS);
+		state_u32s(s, &image->events[i].channel, &image->events[i].n);
+		for (uint32_t j = 0; j < image->events[i].n; j++)
+			unread_event_fields(s, &image->events[i].events[j]);
+		state_end(s);
+	}
+	for (uint32_t i = 0; i < image->n[CHECKPOINT_RING]; i++) {
+		state_begin(s, CHECKPOINT_RING);
+		ring_bytes_fields(s, &image->rings[i].record);
+		state_u32(s, &image->rings[i].n_pages);
+		write_bytes(s, &image->rings[i].pages);
+	}
+	WRITE_ALL(s, image, rdmacms, CHECKPOINT_RDMACM, rdmacm)
+	WRITE_ALL(s, image, rdmacm_ids, CHECKPOINT_RDMACM_ID, rdmacm_id)
+	for (uint32_t i = 0; i < image->n[CHECKPOINT_RDMACM_STATE]; i++) {
+		state_begin(s, CHECKPOINT_RDMACM_STATE);
+		state_u32(s, &image->rdmacm_states[i].device);
+		write_bytes(s, &image->rdmacm_states[i].bytes);
+	}
+	state_begin(s, s->version == 1 ? CHECKPOINT_END_1 : CHECKPOINT_END);
+	state_end(s);
+}
+
+/* Reads a kept stream, and writes the records of its image again: the bytes are the same. */
+static void check_bytes(const char *name, uint32_t version)
+{
+	struct state_format format = checkpoint_format;
+	struct image image;
+	struct state_stream s;
+	size_t kept = read_stream(name), length;
+	uint8_t *again;
+
+	format.version = version;
+	assert_int_equal(image_read(&image, stream, kept), 0);
+	stream_begin_save(&s, &format);
+	state_begin(&s, CHECKPOINT_PROCESS);
+	process_fields(&s, &image.process);
+	state_end(&s);
+	WRITE_ALL(&s, &image, channels, CHECKPOINT_CHANNEL, channel)
+	WRITE_ALL(&s, &image, contexts, CHECKPOINT_CONTEXT, context)
+	WRITE_ALL(&s, &image, pds, CHECKPOINT_PD, pd)
+	WRITE_ALL(&s, &image, mrs, CHECKPOINT_MR, mr)
+	WRITE_ALL(&s, &image, mws, CHECKPOINT_MW, mw)
+	WRITE_ALL(&s, &image, ahs, CHECKPOINT_AH, ah)
+	WRITE_ALL(&s, &image, cqs, CHECKPOINT_CQ, cq)
+	WRITE_ALL(&s, &image, srqs, CHECKPOINT_SRQ, srq)
+	WRITE_ALL(&s, &image, qps, CHECKPOINT_QP, qp)
+	write_later_records(&s, &image);
+	assert_int_equal(stream_finish_save(&s, &again, &length), 0);
+	assert_int_equal(length, kept);
+	assert_memory_equal(again, stream, kept);
+	free(again);
+	image_free(&image);
+}
+
+static void writes_what_it_has_read(void **state)
+{
+	(void)state;
+	check_bytes("v1/polling", 1);
+	check_bytes("v1/events", 1);
+	check_bytes("v3/connections", 3);
+}
+
 static void reads_whether_a_region_was_whole(void **state)
 {
 	(void)state;
@@ -343,6 +428,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(refuses_damage),
 		cmocka_unit_test(reads_what_it_has_written),
 		cmocka_unit_test(refuses_two_objects_with_one_number),
+		cmocka_unit_test(writes_what_it_has_read),
 		cmocka_unit_test(reads_whether_a_region_was_whole),
 		cmocka_unit_test(writes_nothing_behind_its_room),
 	};

@@ -17,12 +17,10 @@ static const struct state_format format = {.name = "urxecmid", .version = UCMA_R
 
 static void addr_fields(struct state_stream *s, struct cma_addr *a)
 {
-	state_u16(s, &a->family);
-	state_u16(s, &a->port);
+	state_u16s(s, &a->family, &a->port);
 	state_u32(s, &a->scope);
 	state_bytes(s, a->ip, sizeof(a->ip));
-	state_u64(s, &a->service_id);
-	state_u64(s, &a->mask);
+	state_u64s(s, &a->service_id, &a->mask);
 	state_require(s, !a->family || a->family == AF_INET || a->family == AF_INET6 ||
 				 a->family == CMA_AF_IB);
 }
@@ -31,9 +29,7 @@ static void binding_fields(struct state_stream *s, struct cma_binding *b)
 {
 	state_u16(s, &b->ps);
 	addr_fields(s, &b->addr);
-	state_bool(s, &b->reuseaddr);
-	state_bool(s, &b->afonly);
-	state_bool(s, &b->listening);
+	state_bools(s, &b->reuseaddr, &b->afonly, &b->listening);
 	/* Requires a port for a bound ID, because for port 0 the daemon would choose one. */
 	state_require(s, !b->ps || b->addr.port);
 }
@@ -44,13 +40,10 @@ static void path_fields(struct state_stream *s, struct cm_path *p)
 	state_bytes(s, p->sgid, sizeof(p->sgid));
 	state_bytes(s, p->dgid, sizeof(p->dgid));
 	state_u16(s, &p->pkey);
-	state_u8(s, &p->sl);
-	state_u8(s, &p->traffic_class);
-	state_u8(s, &p->hop_limit);
+	state_u8s(s, &p->sl, &p->traffic_class, &p->hop_limit);
 	state_u32_max(s, &p->flow_label, 0xfffff);
 	state_bytes(s, p->mac, sizeof(p->mac));
-	state_bool(s, &p->known);
-	state_bool(s, &p->local);
+	state_bools(s, &p->known, &p->local);
 }
 
 static void channel_fields(struct state_stream *s, struct cm_channel *c)
@@ -65,8 +58,7 @@ static void channel_fields(struct state_stream *s, struct cm_channel *c)
 	state_u32_max(s, &c->sq_psn, QPN_MAX);
 	state_u8(s, &c->service);
 	state_u8_max(s, &c->mtu, CM_MTU_MAX);
-	state_u8(s, &c->responder_resources);
-	state_u8(s, &c->initiator_depth);
+	state_u8s(s, &c->responder_resources, &c->initiator_depth);
 	state_u8_max(s, &c->retry_count, 7);
 	state_u8_max(s, &c->rnr_retry_count, 7);
 	state_u8_max(s, &c->ack_timeout, EXP_MAX);
@@ -88,11 +80,8 @@ static void conn_fields(struct state_stream *s, struct cm_saved *c)
 	bool by_peer = c->by_peer;
 
 	channel_fields(s, &c->channel);
-	state_u64(s, &c->remote_guid);
-	state_u64(s, &c->tid);
-	state_u64(s, &c->timeout_ns);
-	state_u32(s, &c->local_id);
-	state_u32(s, &c->remote_id);
+	state_u64s(s, &c->remote_guid, &c->tid, &c->timeout_ns);
+	state_u32s(s, &c->local_id, &c->remote_id);
 	state_u32_max(s, &c->local_qpn, QPN_MAX);
 	state_u16(s, &c->sent_attr);
 	state_u8_max(s, &c->state, CM_SIDR_REQ_RCVD);
@@ -170,10 +159,7 @@ static void event_fields(struct state_stream *s, struct ucma_record *r)
 {
 	uint32_t n = sizeof(r->event.resp);
 
-	state_u32(s, &r->event.id);
-	state_u32(s, &r->event.child);
-	state_u32(s, &r->event.group);
-	state_u32(s, &n);
+	state_u32s(s, &r->event.id, &r->event.child, &r->event.group, &n);
 	state_require(s, n == sizeof(r->event.resp));
 	state_bytes(s, &r->event.resp, sizeof(r->event.resp));
 	state_require(s, r->event.resp.event <= EVENT_MAX);

@@ -36,16 +36,14 @@ static void options_record(struct state_stream *s, struct bundle_options *o)
 {
 	state_bytes(s, o->mac, sizeof(o->mac));
 	state_u16(s, &o->mtu);
-	state_bool(s, &o->roce_v1);
-	state_bool(s, &o->map_doorbells);
+	state_bools(s, &o->roce_v1, &o->map_doorbells);
 }
 
 static void switch_link_record(struct state_stream *s, struct fd_list *list,
 			       struct switch_link_handover *link)
 {
 	state_bool(s, &link->joined);
-	state_u32(s, &link->mtu);
-	state_u32(s, &link->sent);
+	state_u32s(s, &link->mtu, &link->sent);
 	if (!link->joined)
 		return;
 	pass_fd(s, list, &link->socket);

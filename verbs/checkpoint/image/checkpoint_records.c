@@ -9,8 +9,7 @@ const struct state_format checkpoint_format = {
 static void gid_fields(struct state_stream *s, struct vnic_attach_gid *gid)
 {
 	state_bytes(s, gid->raw, sizeof(gid->raw));
-	state_u8(s, &gid->valid);
-	state_u8(s, &gid->v1);
+	state_u8s(s, &gid->valid, &gid->v1);
 	state_u16(s, &gid->vlan);
 }
 
@@ -18,9 +17,7 @@ void process_fields(struct state_stream *s, struct process_record *r)
 {
 	state_bytes(s, r->mac, sizeof(r->mac));
 	state_u16(s, &r->mtu);
-	state_u32(s, &r->page_size);
-	state_u32(s, &r->last_pd);
-	state_u32(s, &r->n_blocks);
+	state_u32s(s, &r->page_size, &r->last_pd, &r->n_blocks);
 	state_require(s, r->n_blocks && r->n_blocks <= VNIC_LEASES_MAX);
 	for (uint32_t i = 0; !s->error && i < r->n_blocks; i++)
 		state_u32(s, &r->blocks[i]);
@@ -43,24 +40,15 @@ void unread_event_fields(struct state_stream *s, struct event_record *r)
 
 void context_fields(struct state_stream *s, struct context_record *r)
 {
-	state_u64(s, &r->memfd_size);
-	state_u64(s, &r->ring_offset);
-	state_u64(s, &r->mapped_offset);
-	state_u64(s, &r->mapped_address);
-	state_u32(s, &r->async_channel);
-	state_u32(s, &r->poll_ends);
-	state_u64(s, &r->hooks.poll_cq);
-	state_u64(s, &r->hooks.post_recv);
-	state_u64(s, &r->hooks.post_srq_recv);
-	state_u64(s, &r->hooks.start_poll);
-	state_u64(s, &r->hooks.next_poll);
-	state_u64(s, &r->hooks.end_poll);
+	state_u64s(s, &r->memfd_size, &r->ring_offset, &r->mapped_offset, &r->mapped_address);
+	state_u32s(s, &r->async_channel, &r->poll_ends);
+	state_u64s(s, &r->hooks.poll_cq, &r->hooks.post_recv, &r->hooks.post_srq_recv,
+		   &r->hooks.start_poll, &r->hooks.next_poll, &r->hooks.end_poll);
 }
 
 static void object_fields(struct state_stream *s, struct object_record *r)
 {
-	state_u32(s, &r->context);
-	state_u32(s, &r->handle);
+	state_u32s(s, &r->context, &r->handle);
 	state_u64(s, &r->user_handle);
 }
 
@@ -73,10 +61,8 @@ void pd_fields(struct state_stream *s, struct pd_record *r)
 void mr_fields(struct state_stream *s, struct mr_record *r)
 {
 	object_fields(s, &r->object);
-	state_u32(s, &r->pd);
-	state_u32(s, &r->key);
-	state_u64(s, &r->start);
-	state_u64(s, &r->length);
+	state_u32s(s, &r->pd, &r->key);
+	state_u64s(s, &r->start, &r->length);
 	if (s->version >= 3)
 		state_bool(s, &r->whole);
 	else
@@ -86,8 +72,7 @@ void mr_fields(struct state_stream *s, struct mr_record *r)
 void mw_fields(struct state_stream *s, struct mw_record *r)
 {
 	object_fields(s, &r->object);
-	state_u32(s, &r->pd);
-	state_u32(s, &r->key);
+	state_u32s(s, &r->pd, &r->key);
 }
 
 void ah_fields(struct state_stream *s, struct ah_record *r)
@@ -96,63 +81,43 @@ void ah_fields(struct state_stream *s, struct ah_record *r)
 	state_u32(s, &r->pd);
 	state_bytes(s, r->path.dgid.raw, sizeof(r->path.dgid.raw));
 	state_bytes(s, r->path.dmac, sizeof(r->path.dmac));
-	state_u8(s, &r->path.sgid_index);
-	state_u8(s, &r->path.traffic_class);
-	state_u8(s, &r->path.hop_limit);
-	state_u8(s, &r->path.sl);
+	state_u8s(s, &r->path.sgid_index, &r->path.traffic_class, &r->path.hop_limit, &r->path.sl);
 	state_u32(s, &r->path.flow_label);
 }
 
 static void ring_fields(struct state_stream *s, struct ring_record *r)
 {
-	state_u64(s, &r->address);
-	state_u64(s, &r->offset);
-	state_u32(s, &r->mask);
-	state_u32(s, &r->shift);
+	state_u64s(s, &r->address, &r->offset);
+	state_u32s(s, &r->mask, &r->shift);
 }
 
 static void work_queue_fields(struct state_stream *s, struct work_queue_record *r)
 {
 	ring_fields(s, &r->ring);
-	state_u32(s, &r->cursor);
-	state_u32(s, &r->base);
-	state_u32(s, &r->released);
+	state_u32s(s, &r->cursor, &r->base, &r->released);
 }
 
 void cq_fields(struct state_stream *s, struct cq_record *r)
 {
 	object_fields(s, &r->object);
-	state_u32(s, &r->channel);
-	state_u32(s, &r->producer);
-	state_u32(s, &r->comp_events);
-	state_u32(s, &r->async_events);
-	state_bool(s, &r->armed);
-	state_bool(s, &r->ex_known);
+	state_u32s(s, &r->channel, &r->producer, &r->comp_events, &r->async_events);
+	state_bools(s, &r->armed, &r->ex_known);
 	ring_fields(s, &r->ring);
 }
 
 void srq_fields(struct state_stream *s, struct srq_record *r)
 {
 	object_fields(s, &r->object);
-	state_u32(s, &r->pd);
-	state_u32(s, &r->max_sge);
-	state_u32(s, &r->async_events);
+	state_u32s(s, &r->pd, &r->max_sge, &r->async_events);
 	work_queue_fields(s, &r->queue);
 }
 
 void qp_fields(struct state_stream *s, struct qp_record *r)
 {
 	object_fields(s, &r->object);
-	state_u32(s, &r->qpn);
-	state_u32(s, &r->pd);
-	state_u32(s, &r->send_cq);
-	state_u32(s, &r->recv_cq);
-	state_u32(s, &r->srq);
-	state_u32(s, &r->async_events);
+	state_u32s(s, &r->qpn, &r->pd, &r->send_cq, &r->recv_cq, &r->srq, &r->async_events);
 	state_u8(s, &r->qp_type);
-	state_u32(s, &r->send_sge);
-	state_u32(s, &r->inline_bytes);
-	state_u32(s, &r->recv_sge);
+	state_u32s(s, &r->send_sge, &r->inline_bytes, &r->recv_sge);
 	work_queue_fields(s, &r->send);
 	work_queue_fields(s, &r->receive);
 	state_bool(s, &r->connected);
@@ -165,38 +130,32 @@ void descriptor_fields(struct state_stream *s, struct descriptor_record *r)
 	state_u32(s, &r->number);
 	state_u8(s, &r->kind);
 	state_u32(s, &r->index);
-	state_bool(s, &r->cloexec);
-	state_bool(s, &r->nonblock);
+	state_bools(s, &r->cloexec, &r->nonblock);
 }
 
 void mapping_fields(struct state_stream *s, struct mapping_record *r)
 {
 	state_u32(s, &r->context);
-	state_u64(s, &r->start);
-	state_u64(s, &r->length);
-	state_u64(s, &r->offset);
+	state_u64s(s, &r->start, &r->length, &r->offset);
 	state_bool(s, &r->writable);
 }
 
 void ring_bytes_fields(struct state_stream *s, struct ring_bytes_record *r)
 {
 	state_u32(s, &r->context);
-	state_u64(s, &r->offset);
-	state_u64(s, &r->size);
+	state_u64s(s, &r->offset, &r->size);
 }
 
 void rdmacm_fields(struct state_stream *s, struct rdmacm_record *r)
 {
-	state_u32(s, &r->n_ids);
-	state_u32(s, &r->n_states);
+	state_u32s(s, &r->n_ids, &r->n_states);
 }
 
 void rdmacm_id_fields(struct state_stream *s, struct rdmacm_id_record *r)
 {
 	uint8_t unused;
 
-	state_u32(s, &r->device);
-	state_u32(s, &r->number);
+	state_u32s(s, &r->device, &r->number);
 	state_u64(s, &r->uid);
 	state_u16(s, &r->ps);
 	state_u8(s, &r->qp_type);

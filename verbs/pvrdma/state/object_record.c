@@ -82,9 +82,7 @@ static void cq_record(struct pv_state *st, struct pv_object *object)
 	struct pv_cq *cq = (struct pv_cq *)object;
 
 	cq->uc = reference_record(st, PV_UC, cq->uc, true);
-	state_u64(s, &cq->n_completions);
-	state_u64(s, &cq->solicited);
-	state_u64(s, &cq->notified);
+	state_u64s(s, &cq->n_completions, &cq->solicited, &cq->notified);
 	state_bool(s, &cq->failed);
 	ring_record(st, &cq->ring, pv_pages_record(st, &cq->ring, &cq->pages));
 	lay_out(st, &cq->ring, &cq->pages, 1, sizeof(struct pvrdma_cqe), false);

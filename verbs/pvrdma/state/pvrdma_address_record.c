@@ -18,9 +18,7 @@ void pv_source_record(struct pv_state *st)
 		struct vnic_guest_region *region = &st->source[i];
 		uint64_t memory = (uintptr_t)region->memory;
 
-		state_u64(s, &region->addr);
-		state_u64(s, &region->size);
-		state_u64(s, &memory);
+		state_u64s(s, &region->addr, &region->size, &memory);
 		state_require(s, region->size && region->size - 1 <= UINT64_MAX - region->addr &&
 					 region->size - 1 <= UINT64_MAX - memory);
 		region->memory = (void *)(uintptr_t)memory; /* of another process, if restoring */

@@ -63,13 +63,9 @@ static void registers_record(struct pv_state *st)
 	struct state_stream *s = &st->stream;
 	struct pvrdma *dev = st->dev;
 
-	state_u32(s, &dev->dsr_low);
-	state_u32(s, &dev->err);
-	state_u32(s, &dev->icr);
-	state_u32(s, &dev->imr);
+	state_u32s(s, &dev->dsr_low, &dev->err, &dev->icr, &dev->imr);
 	state_u32_max(s, &dev->masked_causes, (1u << PV_VECTORS) - 1);
-	state_bool(s, &dev->believed_down);
-	state_bool(s, &dev->no_master);
+	state_bools(s, &dev->believed_down, &dev->no_master);
 	state_u64(s, &dev->activations);
 	state_u32_max(s, &dev->uar_pages, PVRDMA_UAR_PAGES);
 	state_require(s, dev->uar_pages);
@@ -85,9 +81,7 @@ void pv_device_record(struct pv_state *st)
 	identity_record(st);
 	registers_record(st);
 	state_bool(s, &dev->slots.loaded);
-	state_u64(s, &dev->slots.request);
-	state_u64(s, &dev->slots.response);
-	state_u64(s, &dev->slots.uar_pfn);
+	state_u64s(s, &dev->slots.request, &dev->slots.response, &dev->slots.uar_pfn);
 	pv_source_record(st);
 	pv_event_ring_record(st, &dev->async, sizeof(struct pv_eqe));
 	pv_event_ring_record(st, &dev->cq_notify, sizeof(struct pv_cqne));
