@@ -194,24 +194,23 @@ static int check_qp(const struct joining *j, const struct qp *qp)
 		       : -EBADMSG;
 }
 
-static int check_mr(const struct joining *j, const struct mr *mr)
+static int check_mr(const struct mr *mr)
 {
 	struct urxe_mr_attr attr;
 
-	(void)j;
 	if (!mr->mr)
 		return -EBADMSG;
 	urxe_mr_query(mr->mr, &attr);
 	return attr.pd == mr->pd->number ? 0 : -EBADMSG;
 }
 
-static int check_object(const struct joining *j, const struct object *object)
+static int check_object(const struct joining *j, struct object *object)
 {
 	const struct srq *srq = (const struct srq *)object;
 
 	switch (object->type) {
 	case OBJECT_QP: return check_qp(j, (const struct qp *)object);
-	case OBJECT_MR: return check_mr(j, (const struct mr *)object);
+	case OBJECT_MR: return check_mr((const struct mr *)object);
 	case OBJECT_MW: return ((const struct mw *)object)->mw ? 0 : -EBADMSG;
 	case OBJECT_CQ: return ((const struct cq *)object)->cq ? 0 : -EBADMSG;
 	case OBJECT_SRQ:
@@ -249,11 +248,10 @@ static int add_number(struct qp *qp)
 			     : rc;
 }
 
-static int add_qp(const struct joining *j, struct qp *qp, const struct qp_record *record)
+static int add_qp(struct qp *qp, const struct qp_record *record)
 {
 	int rc;
 
-	(void)j;
 	if (leases_find(&adapter.leases, qp->qpn))
 		return -EBADMSG;
 	rc = add_number(qp);
@@ -268,11 +266,13 @@ static int add_qp(const struct joining *j, struct qp *qp, const struct qp_record
 	return 0;
 }
 
-static int add_mr(struct mr *mr)
+static int add_region(const struct joining *j, struct object *object)
 {
+	struct mr *mr = (struct mr *)object;
 	struct urxe_mr_attr attr;
 	int rc;
 
+	(void)j;
 	urxe_mr_query(mr->mr, &attr);
 	mr->on_demand = attr.access & URXE_ACCESS_ON_DEMAND;
 	rc = mr_count(mr);
@@ -283,11 +283,15 @@ static int add_mr(struct mr *mr)
 
 /* Posts the requests that are in the send ring without a doorbell. Notes for qp_publish that the QP
  * may be in the error state. */
-static void start_qp(struct qp *qp)
+static int start_qp(const struct joining *j, struct object *object)
 {
+	struct qp *qp = (struct qp *)object;
+
+	(void)j;
 	if (work_queue_posted(&qp->sq))
 		qp_doorbell(qp);
 	qp_failed(qp);
+	return 0;
 }
 
 static struct uverbs_file *file_at(const struct joining *j, uint32_t i)
@@ -311,24 +315,13 @@ static int for_each_object(const struct joining *j, object_fn *fn, enum object_t
 	return rc;
 }
 
-static int check_one(const struct joining *j, struct object *object)
-{
-	return check_object(j, object);
-}
-
 static int check_all(const struct joining *j)
 {
 	int rc = 0;
 
 	for (enum object_type type = OBJECT_PD; !rc && type <= OBJECT_AH; type++)
-		rc = for_each_object(j, check_one, type);
+		rc = for_each_object(j, check_object, type);
 	return rc;
-}
-
-static int add_region(const struct joining *j, struct object *object)
-{
-	(void)j;
-	return add_mr((struct mr *)object);
 }
 
 static int add_qps(const struct joining *j)
@@ -339,20 +332,12 @@ static int add_qps(const struct joining *j)
 	for (uint32_t i = 0; !rc && i < image->n[CHECKPOINT_QP]; i++) {
 		const struct qp_record *record = &image->qps[i];
 
-		rc = add_qp(j,
-			    (struct qp *)rebuilt_object(j->rebuilt, OBJECT_QP,
+		rc = add_qp((struct qp *)rebuilt_object(j->rebuilt, OBJECT_QP,
 							record->object.context,
 							record->object.handle),
 			    record);
 	}
 	return rc;
-}
-
-static int start_one(const struct joining *j, struct object *object)
-{
-	(void)j;
-	start_qp((struct qp *)object);
-	return 0;
 }
 
 /* --- librxe's functions. */
@@ -408,7 +393,7 @@ int join_add_objects(struct joining *j)
 	if (rc)
 		return rc;
 	adapter.last_pd = j->rebuilt->image->process.last_pd;
-	for_each_object(j, start_one, OBJECT_QP);
+	for_each_object(j, start_qp, OBJECT_QP);
 	adapter_publish();
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -90,93 +91,52 @@ static int place_handle(struct rebuilt *r, struct object *object)
 	return rc;
 }
 
-/* Gives the object its saved handle in its context. 0, or a negative errno value: then the object
- * is freed. */
-static int place_object(struct rebuilt *r, struct object *object, enum object_type type,
-			const struct object_record *record)
+/* Sets *pd, which the object of this record uses. 0, or -EBADMSG: its context has no such PD. */
+static int use_pd(const struct rebuilt *r, const struct object_record *record, uint32_t handle,
+		  struct pd **pd)
 {
-	int rc;
-
-	object->type = type;
-	object->handle = record->handle;
-	object->user_handle = record->user_handle;
-	object->file = r->contexts[record->context].file;
-	rc = place_handle(r, object);
-	if (rc)
-		free(object);
-	return rc;
+	*pd = (struct pd *)rebuilt_object(r, OBJECT_PD, record->context, handle);
+	if (!*pd)
+		return -EBADMSG;
+	(*pd)->object.users++;
+	return 0;
 }
 
-static struct pd *use_pd(const struct rebuilt *r, const struct object_record *record,
-			 uint32_t handle)
-{
-	struct pd *pd = (struct pd *)rebuilt_object(r, OBJECT_PD, record->context, handle);
+/* --- Functions that fill a new object from record i of its kind. The object has its handle. */
 
-	if (pd)
-		pd->object.users++;
-	return pd;
+static int fill_pd(struct rebuilt *r, uint32_t i, struct object *object)
+{
+	((struct pd *)object)->number = r->image->pds[i].number;
+	return 0;
 }
 
-static int make_pd(struct rebuilt *r, uint32_t i)
-{
-	const struct pd_record *record = &r->image->pds[i];
-	struct pd *pd = calloc(1, sizeof(*pd));
-
-	if (!pd)
-		return -ENOMEM;
-	pd->number = record->number;
-	return place_object(r, &pd->object, OBJECT_PD, &record->object);
-}
-
-static int make_mr(struct rebuilt *r, uint32_t i)
+static int fill_mr(struct rebuilt *r, uint32_t i, struct object *object)
 {
 	const struct mr_record *record = &r->image->mrs[i];
-	struct mr *mr = calloc(1, sizeof(*mr));
-	int rc;
+	struct mr *mr = (struct mr *)object;
 
-	if (!mr)
-		return -ENOMEM;
 	mr->start = record->start;
 	mr->length = record->length;
 	mr->was_whole = record->whole;
-	rc = place_object(r, &mr->object, OBJECT_MR, &record->object);
-	if (rc)
-		return rc;
-	r->mrs[i] = (struct rebuilt_key){record->key, &mr->object};
-	mr->pd = use_pd(r, &record->object, record->pd);
-	return mr->pd ? 0 : -EBADMSG;
+	r->mrs[i] = (struct rebuilt_key){record->key, object};
+	return use_pd(r, &record->object, record->pd, &mr->pd);
 }
 
-static int make_mw(struct rebuilt *r, uint32_t i)
+static int fill_mw(struct rebuilt *r, uint32_t i, struct object *object)
 {
 	const struct mw_record *record = &r->image->mws[i];
-	struct mw *mw = calloc(1, sizeof(*mw));
-	int rc;
 
-	if (!mw)
-		return -ENOMEM;
-	rc = place_object(r, &mw->object, OBJECT_MW, &record->object);
-	if (rc)
-		return rc;
-	r->mws[i] = (struct rebuilt_key){record->key, &mw->object};
-	mw->pd = use_pd(r, &record->object, record->pd);
-	return mw->pd ? 0 : -EBADMSG;
+	r->mws[i] = (struct rebuilt_key){record->key, object};
+	return use_pd(r, &record->object, record->pd, &((struct mw *)object)->pd);
 }
 
-static int make_ah(struct rebuilt *r, uint32_t i)
+static int fill_ah(struct rebuilt *r, uint32_t i, struct object *object)
 {
 	const struct ah_record *record = &r->image->ahs[i];
-	struct ah *ah = calloc(1, sizeof(*ah));
-	int rc;
+	struct ah *ah = (struct ah *)object;
 
-	if (!ah)
-		return -ENOMEM;
 	ah->path = record->path;
-	rc = place_object(r, &ah->object, OBJECT_AH, &record->object);
-	if (rc)
-		return rc;
-	ah->pd = use_pd(r, &record->object, record->pd);
-	return ah->pd ? 0 : -EBADMSG;
+	return use_pd(r, &record->object, record->pd, &ah->pd);
 }
 
 /* The mapping that has the address; NULL: none. */
@@ -238,93 +198,124 @@ static int find_work_queue(const struct rebuilt *r, uint32_t context,
 	return find_ring(r, context, &record->ring, &wq->ring);
 }
 
-static int make_cq(struct rebuilt *r, uint32_t i)
+static int fill_cq(struct rebuilt *r, uint32_t i, struct object *object)
 {
 	const struct cq_record *record = &r->image->cqs[i];
-	struct cq *cq = calloc(1, sizeof(*cq));
-	int rc;
+	struct cq *cq = (struct cq *)object;
 
-	if (!cq)
-		return -ENOMEM;
 	cq->producer = record->producer;
 	cq->comp_events = record->comp_events;
 	cq->async_events = record->async_events;
 	cq->armed = record->armed;
 	cq->ex_known = record->ex_known;
-	rc = place_object(r, &cq->object, OBJECT_CQ, &record->object);
-	if (rc)
-		return rc;
 	if (record->channel != NO_CHANNEL) {
 		cq->channel = r->channels[record->channel].channel;
 		comp_channel_use(cq->channel);
 	}
-	rc = find_ring(r, record->object.context, &record->ring, &cq->ring);
+	if (find_ring(r, record->object.context, &record->ring, &cq->ring))
+		return -EBADMSG;
 	/* The stream does not tell which entries are unread, and whether their events were sent.
 	 * All count as new: one event too many does no harm. */
-	if (!rc)
-		cq->n_completions = cq->n_solicited = queue_capacity(&cq->ring);
-	return rc;
+	cq->n_completions = cq->n_solicited = queue_capacity(&cq->ring);
+	return 0;
 }
 
-static int make_srq(struct rebuilt *r, uint32_t i)
+static int fill_srq(struct rebuilt *r, uint32_t i, struct object *object)
 {
 	const struct srq_record *record = &r->image->srqs[i];
-	struct srq *srq = calloc(1, sizeof(*srq));
-	int rc;
+	struct srq *srq = (struct srq *)object;
+	int rc = use_pd(r, &record->object, record->pd, &srq->pd);
 
-	if (!srq)
-		return -ENOMEM;
 	srq->recv.max_sge = record->max_sge;
 	srq->async_events = record->async_events;
-	rc = place_object(r, &srq->object, OBJECT_SRQ, &record->object);
-	if (rc)
-		return rc;
-	srq->pd = use_pd(r, &record->object, record->pd);
-	return srq->pd ? find_work_queue(r, record->object.context, &record->queue, &srq->recv.wq)
-		       : -EBADMSG;
+	return rc ? rc : find_work_queue(r, record->object.context, &record->queue, &srq->recv.wq);
 }
 
 static int join_qp(const struct rebuilt *r, const struct qp_record *record, struct qp *qp)
 {
 	uint32_t context = record->object.context;
 
-	qp->pd = use_pd(r, &record->object, record->pd);
 	qp->send_cq = (struct cq *)rebuilt_object(r, OBJECT_CQ, context, record->send_cq);
 	qp->recv_cq = (struct cq *)rebuilt_object(r, OBJECT_CQ, context, record->recv_cq);
 	qp->srq = (struct srq *)rebuilt_object(r, OBJECT_SRQ, context, record->srq);
-	if (!qp->pd || !qp->send_cq || !qp->recv_cq || (record->srq && !qp->srq))
+	if (!qp->send_cq || !qp->recv_cq || (record->srq && !qp->srq))
 		return -EBADMSG;
 	qp->send_cq->object.users++;
 	qp->recv_cq->object.users++;
 	if (qp->srq)
 		qp->srq->object.users++;
-	return 0;
+	return use_pd(r, &record->object, record->pd, &qp->pd);
 }
 
-static int make_qp(struct rebuilt *r, uint32_t i)
+static int fill_qp(struct rebuilt *r, uint32_t i, struct object *object)
 {
 	const struct qp_record *record = &r->image->qps[i];
-	struct qp *qp = aligned_alloc(_Alignof(struct qp), sizeof(*qp));
+	struct qp *qp = (struct qp *)object;
 	int rc;
 
-	if (!qp)
-		return -ENOMEM;
-	*qp = (struct qp){
-		.qpn = record->qpn,
-		.sends_posted = true,
-		.limits = {.qp_type = record->qp_type,
-			   .max_sge = record->send_sge,
-			   .max_inline = record->inline_bytes},
-		.async_events = record->async_events,
-	};
-	rc = place_object(r, &qp->object, OBJECT_QP, &record->object);
-	if (rc)
-		return rc;
+	qp->qpn = record->qpn;
+	qp->sends_posted = true;
+	qp->limits.qp_type = record->qp_type;
+	qp->limits.max_sge = record->send_sge;
+	qp->limits.max_inline = record->inline_bytes;
+	qp->async_events = record->async_events;
+	qp->recv.max_sge = record->recv_sge;
 	rc = find_work_queue(r, record->object.context, &record->send, &qp->sq);
 	if (!rc)
 		rc = find_work_queue(r, record->object.context, &record->receive, &qp->recv.wq);
-	qp->recv.max_sge = record->recv_sge;
 	return rc ? rc : join_qp(r, record, qp);
+}
+
+/* --- All objects. */
+
+/* Each kind of object follows the kinds that it refers to. */
+static const struct object_kind {
+	enum checkpoint_record kind;
+	enum object_type type;
+	size_t size, record_size;
+	int (*fill)(struct rebuilt *r, uint32_t i, struct object *object);
+} object_kinds[] = {
+	{CHECKPOINT_PD, OBJECT_PD, sizeof(struct pd), sizeof(struct pd_record), fill_pd},
+	{CHECKPOINT_MR, OBJECT_MR, sizeof(struct mr), sizeof(struct mr_record), fill_mr},
+	{CHECKPOINT_MW, OBJECT_MW, sizeof(struct mw), sizeof(struct mw_record), fill_mw},
+	{CHECKPOINT_AH, OBJECT_AH, sizeof(struct ah), sizeof(struct ah_record), fill_ah},
+	{CHECKPOINT_CQ, OBJECT_CQ, sizeof(struct cq), sizeof(struct cq_record), fill_cq},
+	{CHECKPOINT_SRQ, OBJECT_SRQ, sizeof(struct srq), sizeof(struct srq_record), fill_srq},
+	{CHECKPOINT_QP, OBJECT_QP, sizeof(struct qp), sizeof(struct qp_record), fill_qp},
+};
+
+/* Makes the object of record i of the kind, with its saved handle in its context. */
+static int make_object(struct rebuilt *r, const struct object_kind *kind, uint32_t i)
+{
+	const uint8_t *records = r->image->lists[kind->kind];
+	/* The first member of each of these records. */
+	const struct object_record *record = (const void *)(records + i * kind->record_size);
+	/* A queue pair begins at a cache line. The size has to be a multiple of the alignment. */
+	struct object *object = aligned_alloc(URXE_CACHE_LINE, (kind->size + URXE_CACHE_LINE - 1) &
+								       -(size_t)URXE_CACHE_LINE);
+	int rc;
+
+	if (!object)
+		return -ENOMEM;
+	memset(object, 0, kind->size);
+	object->type = kind->type;
+	object->handle = record->handle;
+	object->user_handle = record->user_handle;
+	object->file = r->contexts[record->context].file;
+	rc = place_handle(r, object);
+	if (!rc)
+		return kind->fill(r, i, object);
+	free(object);
+	return rc;
+}
+
+static int make_objects(struct rebuilt *r, const struct object_kind *kind)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < r->image->n[kind->kind]; i++)
+		rc = make_object(r, kind, i);
+	return rc;
 }
 
 /* --- Channels and contexts. */
@@ -452,16 +443,6 @@ static int write_ring(const struct rebuilt *r, const struct image_ring *ring)
 
 /* --- All. */
 
-static int make_all(struct rebuilt *r, enum checkpoint_record kind,
-		    int (*make)(struct rebuilt *r, uint32_t i))
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; !rc && i < r->image->n[kind]; i++)
-		rc = make(r, i);
-	return rc;
-}
-
 static bool allocate_lists(struct rebuilt *r)
 {
 	const uint32_t *n = r->image->n;
@@ -484,13 +465,16 @@ static bool allocate_lists(struct rebuilt *r)
 
 int rebuild_contexts(struct rebuilt *r, const struct image *image)
 {
-	int rc;
+	int rc = 0;
 
 	*r = (struct rebuilt){.image = image, .fork_generation = adapter_fork_generation};
 	if (!allocate_lists(r))
 		return -ENOMEM;
-	rc = make_all(r, CHECKPOINT_CHANNEL, make_channel);
-	return rc ? rc : make_all(r, CHECKPOINT_CONTEXT, make_context);
+	for (uint32_t i = 0; !rc && i < image->n[CHECKPOINT_CHANNEL]; i++)
+		rc = make_channel(r, i);
+	for (uint32_t i = 0; !rc && i < image->n[CHECKPOINT_CONTEXT]; i++)
+		rc = make_context(r, i);
+	return rc;
 }
 
 /* 0, or -EBADMSG: the context's mapping for further rings, which only streams of earlier versions
@@ -504,16 +488,6 @@ static int check_space(const struct rebuilt *r, uint32_t context)
 		       ? 0
 		       : -EBADMSG;
 }
-
-/* Each kind of object follows the kinds that it refers to. */
-static const struct {
-	enum checkpoint_record kind;
-	int (*make)(struct rebuilt *r, uint32_t i);
-} order[] = {
-	{CHECKPOINT_PD, make_pd}, {CHECKPOINT_MR, make_mr}, {CHECKPOINT_MW, make_mw},
-	{CHECKPOINT_AH, make_ah}, {CHECKPOINT_CQ, make_cq}, {CHECKPOINT_SRQ, make_srq},
-	{CHECKPOINT_QP, make_qp},
-};
 
 static void finish_contexts(const struct rebuilt *r)
 {
@@ -535,8 +509,8 @@ int rebuild_objects(struct rebuilt *r)
 
 	for (uint32_t i = 0; !rc && i < image->n[CHECKPOINT_CONTEXT]; i++)
 		rc = check_space(r, i);
-	for (unsigned int i = 0; !rc && i < sizeof(order) / sizeof(order[0]); i++)
-		rc = make_all(r, order[i].kind, order[i].make);
+	for (unsigned int i = 0; !rc && i < sizeof(object_kinds) / sizeof(object_kinds[0]); i++)
+		rc = make_objects(r, &object_kinds[i]);
 	if (!rc)
 		rc = sort_keys(r->mrs, image->n[CHECKPOINT_MR]);
 	if (!rc)

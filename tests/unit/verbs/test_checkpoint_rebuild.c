@@ -20,7 +20,11 @@
 static struct context_record context = {.async_channel = NO_CHANNEL};
 static struct pd_record pds[] = {{.object.handle = 1}, {.object.handle = 2, .number = 1}};
 static const struct image image = {
-	.n = {[CHECKPOINT_CONTEXT] = 1, [CHECKPOINT_PD] = 2}, .contexts = &context, .pds = pds};
+	.n = {[CHECKPOINT_CONTEXT] = 1, [CHECKPOINT_PD] = 2},
+	.lists = {[CHECKPOINT_CONTEXT] = &context, [CHECKPOINT_PD] = pds},
+	.contexts = &context,
+	.pds = pds,
+};
 
 static void rebuild(struct rebuilt *r)
 {

@@ -210,8 +210,7 @@ static void check_rdmacm_id(struct state_stream *s, const struct image *image,
 
 static void read_events(struct state_stream *s, const struct image *image, struct image_events *e)
 {
-	state_u32(s, &e->channel);
-	state_u32(s, &e->n);
+	state_u32s(s, &e->channel, &e->n);
 	state_require(s, e->channel < image->n[CHECKPOINT_CHANNEL] && e->n <= state_left(s) / 12);
 	if (s->error || !e->n)
 		return;
@@ -291,39 +290,30 @@ static void count_records(struct state_stream *s, uint32_t n[CHECKPOINT_KINDS])
 				 n[CHECKPOINT_CONTEXT]);
 }
 
-#define ALLOCATE(image, list, kind) \
-	((image)->list = calloc((image)->n[kind] ? (image)->n[kind] : 1, sizeof(*(image)->list)))
-
-static bool allocate_lists(struct image *image)
+static void *make_list(struct state_stream *s, struct image *image, enum checkpoint_record kind,
+		       size_t size)
 {
-	return ALLOCATE(image, channels, CHECKPOINT_CHANNEL) &&
-	       ALLOCATE(image, contexts, CHECKPOINT_CONTEXT) &&
-	       ALLOCATE(image, pds, CHECKPOINT_PD) && ALLOCATE(image, mrs, CHECKPOINT_MR) &&
-	       ALLOCATE(image, mws, CHECKPOINT_MW) && ALLOCATE(image, ahs, CHECKPOINT_AH) &&
-	       ALLOCATE(image, cqs, CHECKPOINT_CQ) && ALLOCATE(image, srqs, CHECKPOINT_SRQ) &&
-	       ALLOCATE(image, qps, CHECKPOINT_QP) &&
-	       ALLOCATE(image, descriptors, CHECKPOINT_DESCRIPTOR) &&
-	       ALLOCATE(image, mappings, CHECKPOINT_MAPPING) &&
-	       ALLOCATE(image, events, CHECKPOINT_EVENTS) &&
-	       ALLOCATE(image, rings, CHECKPOINT_RING) &&
-	       ALLOCATE(image, rdmacms, CHECKPOINT_RDMACM) &&
-	       ALLOCATE(image, rdmacm_ids, CHECKPOINT_RDMACM_ID) &&
-	       ALLOCATE(image, rdmacm_states, CHECKPOINT_RDMACM_STATE);
+	image->lists[kind] = s->error ? NULL : calloc(image->n[kind] + 1, size);
+	if (!image->lists[kind])
+		state_fail(s, -ENOMEM);
+	return image->lists[kind];
 }
 
-#define READ_ALL(s, image, list, kind, name)                             \
-	for (uint32_t i = 0; !(s)->error && i < (image)->n[kind]; i++) { \
-		state_begin(s, kind);                                    \
-		name##_fields(s, &(image)->list[i]);                     \
-		check_##name(s, image, &(image)->list[i]);               \
-		state_end(s);                                            \
+#define READ_ALL(s, image, list, kind, name)                               \
+	(image)->list = make_list(s, image, kind, sizeof(*(image)->list)); \
+	for (uint32_t i = 0; !(s)->error && i < (image)->n[kind]; i++) {   \
+		state_begin(s, kind);                                      \
+		name##_fields(s, &(image)->list[i]);                       \
+		check_##name(s, image, &(image)->list[i]);                 \
+		state_end(s);                                              \
 	}
 
-#define READ_LISTS(s, image, list, kind, name)                           \
-	for (uint32_t i = 0; !(s)->error && i < (image)->n[kind]; i++) { \
-		state_begin(s, kind);                                    \
-		read_##name(s, image, &(image)->list[i]);                \
-		state_end(s);                                            \
+#define READ_LISTS(s, image, list, kind, name)                             \
+	(image)->list = make_list(s, image, kind, sizeof(*(image)->list)); \
+	for (uint32_t i = 0; !(s)->error && i < (image)->n[kind]; i++) {   \
+		state_begin(s, kind);                                      \
+		read_##name(s, image, &(image)->list[i]);                  \
+		state_end(s);                                              \
 	}
 
 static void read_engine(struct state_stream *s, struct image *image)
@@ -339,7 +329,7 @@ static void count_rdmacm(struct state_stream *s, const struct image *image)
 {
 	uint64_t ids = 0, states = 0;
 
-	for (uint32_t i = 0; i < image->n[CHECKPOINT_RDMACM]; i++) {
+	for (uint32_t i = 0; !s->error && i < image->n[CHECKPOINT_RDMACM]; i++) {
 		ids += image->rdmacms[i].n_ids;
 		states += image->rdmacms[i].n_states;
 	}
@@ -383,8 +373,6 @@ int image_read(struct image *image, const uint8_t *stream, size_t length)
 	memset(image, 0, sizeof(*image));
 	stream_begin_restore(&s, &checkpoint_format, stream, length);
 	count_records(&s, image->n);
-	if (!s.error && !allocate_lists(image))
-		state_fail(&s, -ENOMEM);
 	if (!s.error) {
 		stream_begin_restore(&s, &checkpoint_format, stream, length);
 		read_records(&s, image);
@@ -398,21 +386,7 @@ void image_free(struct image *image)
 {
 	for (uint32_t i = 0; image->events && i < image->n[CHECKPOINT_EVENTS]; i++)
 		free(image->events[i].events);
-	free(image->channels);
-	free(image->contexts);
-	free(image->pds);
-	free(image->mrs);
-	free(image->mws);
-	free(image->ahs);
-	free(image->cqs);
-	free(image->srqs);
-	free(image->qps);
-	free(image->descriptors);
-	free(image->mappings);
-	free(image->events);
-	free(image->rings);
-	free(image->rdmacms);
-	free(image->rdmacm_ids);
-	free(image->rdmacm_states);
+	for (uint32_t kind = 0; kind < CHECKPOINT_KINDS; kind++)
+		free(image->lists[kind]);
 	memset(image, 0, sizeof(*image));
 }

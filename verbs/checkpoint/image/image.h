@@ -41,7 +41,8 @@ struct image_rdmacm_state {
 
 struct image {
 	struct process_record process;
-	uint32_t n[CHECKPOINT_KINDS]; /* records of each kind */
+	uint32_t n[CHECKPOINT_KINDS];  /* records of each kind */
+	void *lists[CHECKPOINT_KINDS]; /* the lists below, by the kind of their records */
 	struct channel_record *channels;
 	struct context_record *contexts;
 	struct pd_record *pds;
