@@ -288,8 +288,8 @@ static void due_error_record(struct state_stream *s, struct vnic_device *dev)
 	struct vnic_device_error *due = &dev->due_error;
 
 	activation_record(s, dev, false);
-	due->status =
-		memory_record(s, dev, due->status, sizeof(*due->status), _Alignof(*due->status));
+	due->status = memory_record(s, dev, due->status, sizeof(*due->status),
+				    _Alignof(struct vmxnet3_queue_status));
 	state_u32s(s, &due->event, &due->error);
 	state_require(s, due->event == VMXNET3_ECR_TQERR || due->event == VMXNET3_ECR_RQERR);
 }
