@@ -96,8 +96,11 @@ static bool try_huge_pages(const struct dpdk_spec *spec)
 	return memory;
 }
 
-/* Starts the EAL; negative: rte_errno has the error. `vhost`: for the process of one vhost-user
- * port, with options that make the EAL leave no files but its directory. */
+/*
+ * Starts the EAL; negative: rte_errno has the error. `vhost`: for the process of one vhost-user
+ * port. The EAL maps no files (--no-shconf): where the run directory has no room for a page of such
+ * a file, SIGBUS would end the daemon without a reason.
+ */
 static int eal_init(const struct dpdk_spec *spec, bool vhost, const cpu_set_t *cpus)
 {
 	char prefix[64], lcores[64];
@@ -110,14 +113,13 @@ static int eal_init(const struct dpdk_spec *spec, bool vhost, const cpu_set_t *c
 	argv[argc++] = prefix;
 	argv[argc++] = lcores;
 	argv[argc++] = "--log-level=*:error";
+	argv[argc++] = "--no-shconf";
 	/* Without a list of allowed devices the EAL would open all PCI devices. */
 	argv[argc++] = eal_has_pci ? "-a" : "--no-pci";
 	if (eal_has_pci)
 		argv[argc++] = (char *)spec->devargs;
-	if (vhost) {
-		argv[argc++] = "--no-shconf";
+	if (vhost)
 		argv[argc++] = "--no-telemetry";
-	}
 	if (!vhost && try_huge_pages(spec)) {
 		/* Without files in a hugetlbfs, which a killed daemon would leave behind. */
 		argv[argc++] = "--in-memory";
@@ -135,14 +137,6 @@ static int eal_init(const struct dpdk_spec *spec, bool vhost, const cpu_set_t *c
  * it prints a page of usage but no reason, so urxe checks first. */
 #define SYS_CPUS "/sys/devices/system/cpu"
 
-/* Returns the error of a failed start: rte_errno, but EFBIG if a file would exceed RLIMIT_FSIZE. */
-static int start_error(const char *reason)
-{
-	if (strstr(reason, "Cannot truncate"))
-		return -EFBIG;
-	return rte_errno ? -rte_errno : -EIO;
-}
-
 /* Starts the EAL; returns 0 or a negative errno value. `vhost`: for the process of one vhost-user
  * port. */
 static int eal_first_start(const struct dpdk_spec *spec, bool vhost, char *error,
@@ -159,7 +153,7 @@ static int eal_first_start(const struct dpdk_spec *spec, bool vhost, char *error
 	eal_state = EAL_FAILED;
 	eal_has_pci = spec && spec->pci;
 	if (eal_init(spec, vhost, &cpus) < 0)
-		return error_text_set(error, error_size, start_error(dpdk_log_reason()),
+		return error_text_set(error, error_size, rte_errno ? -rte_errno : -EIO,
 				      "DPDK cannot start: %s", dpdk_log_reason());
 	/* The EAL pins the calling thread to one CPU: the thread gets its affinity back. */
 	if (restore)

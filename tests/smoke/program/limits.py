@@ -29,20 +29,33 @@ def check_descriptors(host):
 
 
 def check_daemon(host):
-    """A daemon that cannot write its own files or DPDK's leaves none, and prints the reason to a pipe, which the limit permits."""
+    """A daemon that cannot write its own files leaves none, and prints the reason to a pipe, which the limit permits."""
     run_dir = os.path.join(host.top, 'elsewhere')
-    for limit, reason in (('0', 'File too large'), ('300000', 'DPDK cannot start')):
-        refused = subprocess.run(['prlimit', f'--fsize={limit}', os.path.join(host.top, 'tools/urxed'), '--run-dir', run_dir],
-                                 capture_output=True, text=True, timeout=20 * BUSY, check=False)
-        if refused.returncode != 1 or not re.search(rf'{reason}.*limit of file sizes .*ulimit -f', refused.stderr):
-            raise Failure(f'status {refused.returncode}: {refused.stderr!r}')
-        if os.path.exists(run_dir):
-            raise Failure(f'left behind: {run_dir}')
+    refused = subprocess.run(['prlimit', '--fsize=0', os.path.join(host.top, 'tools/urxed'), '--run-dir', run_dir],
+                             capture_output=True, text=True, timeout=20 * BUSY, check=False)
+    if refused.returncode != 1 or not re.search('File too large.*limit of file sizes .*ulimit -f', refused.stderr):
+        raise Failure(f'status {refused.returncode}: {refused.stderr!r}')
+    if os.path.exists(run_dir):
+        raise Failure(f'left behind: {run_dir}')
     # Another reason is named alone, also under a small limit.
     refused = subprocess.run(['prlimit', '--fsize=4000000', os.path.join(host.top, 'tools/urxed'), '--run-dir', run_dir,
                               '--uplink', 'af_packet:absent'], capture_output=True, text=True, timeout=20 * BUSY, check=False)
     if refused.returncode != 1 or 'absent' not in refused.stderr or 'limit of file sizes' in refused.stderr:
         raise Failure(f'status {refused.returncode}: {refused.stderr!r}')
+
+
+def check_full_directory(host):
+    """A daemon whose run directory has room for its own files starts; with less room it prints the reason."""
+    run_dir = os.path.join(host.top, 'small')
+    os.mkdir(run_dir)
+    for size, status, said in (('200k', 1, 'No space left on device'), ('800k', 0, '')):
+        script = (f'mount -t tmpfs -o size={size},mode=755 small "$1" && "$2" --run-dir "$1" || exit\n'
+                  'kill $(cat "$1/urxed.pid")')
+        started = subprocess.run(['unshare', '--map-root-user', '--mount', 'sh', '-c', script, 'sh', run_dir,
+                                  os.path.join(host.top, 'tools/urxed')],
+                                 capture_output=True, text=True, timeout=20 * BUSY, check=False)
+        if started.returncode != status or said not in started.stderr:
+            raise Failure(f'{size}: status {started.returncode}: {started.stderr!r}')
 
 
 def check_small_daemon(host):
@@ -78,6 +91,7 @@ def run():
         check_file_size(host)
         check_descriptors(host)
         check_daemon(host)
+        check_full_directory(host)
         check_small_daemon(host)
         check_few_descriptors(host)
 

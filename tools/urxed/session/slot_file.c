@@ -75,6 +75,7 @@ int slot_file_open(struct slot_file *s, const char *run_dir, const char *name, c
 	struct header own = {.format = {0}};
 	char path[PATH_MAX];
 	off_t end;
+	int rc;
 
 	*s = (struct slot_file){.fd = -1};
 	snprintf(path, sizeof(path), "%s/%s", run_dir, name);
@@ -83,11 +84,14 @@ int slot_file_open(struct slot_file *s, const char *run_dir, const char *name, c
 		return -errno;
 	snprintf(own.format, sizeof(own.format), "%s", format);
 	process_boot(own.boot_id);
-	if (!has_header(s->fd, &own) &&
-	    (ftruncate(s->fd, 0) || pwrite(s->fd, &own, sizeof(own), 0) != sizeof(own))) {
-		close(s->fd);
-		s->fd = -1;
-		return -EIO;
+	if (!has_header(s->fd, &own)) {
+		errno = EIO; /* for a short write */
+		if (ftruncate(s->fd, 0) || pwrite(s->fd, &own, sizeof(own), 0) != sizeof(own)) {
+			rc = -errno;
+			close(s->fd);
+			s->fd = -1;
+			return rc;
+		}
 	}
 	end = lseek(s->fd, 0, SEEK_END);
 	if (end > FIRST_SLOT_OFFSET)
