@@ -133,23 +133,32 @@ static int eal_init(const struct dpdk_spec *spec, bool vhost, const cpu_set_t *c
 	return rte_eal_init(argc, argv);
 }
 
-/* The EAL looks up each processor in this directory. Without the directory, as in some containers,
- * it prints a page of usage but no reason, so urxe checks first. */
-#define SYS_CPUS "/sys/devices/system/cpu"
+/* The EAL looks up each processor and VFIO's module in these directories. Without one of them, as
+ * in some containers, it prints a page of usage or "Cannot init VFIO", so urxe checks first. */
+static const char *const sys_directories[] = {"/sys/devices/system/cpu", "/sys/module"};
+
+static const char *missing_directory(void)
+{
+	for (size_t i = 0; i < sizeof(sys_directories) / sizeof(*sys_directories); i++)
+		if (access(sys_directories[i], F_OK))
+			return sys_directories[i];
+	return NULL;
+}
 
 /* Starts the EAL; returns 0 or a negative errno value. `vhost`: for the process of one vhost-user
  * port. */
 static int eal_first_start(const struct dpdk_spec *spec, bool vhost, char *error,
 			   uint32_t error_size)
 {
+	const char *missing = missing_directory();
 	cpu_set_t cpus;
 	bool restore = !pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus);
 
 	if (!restore)
 		CPU_ZERO(&cpus);
-	if (access(SYS_CPUS, F_OK))
-		return error_text_set(error, error_size, -errno,
-				      "DPDK cannot start without " SYS_CPUS ": mount /sys");
+	if (missing)
+		return error_text_set(error, error_size, -ENOENT,
+				      "DPDK cannot start without %s: mount /sys", missing);
 	eal_state = EAL_FAILED;
 	eal_has_pci = spec && spec->pci;
 	if (eal_init(spec, vhost, &cpus) < 0)

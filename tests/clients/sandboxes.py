@@ -58,6 +58,8 @@ ROWS = [
     memory(f'{NOBODY} {CONTAINER} --proc /proc --ro-bind /sys /sys {{default}}'),
     refused(f'{CONTAINER} --proc /proc {{default}}', 'DPDK looks processors up in /sys',
             'DPDK cannot start without /sys/devices/system/cpu: mount /sys'),
+    refused(f'{CONTAINER} --proc /proc --ro-bind /sys/devices /sys/devices --ro-bind /sys/class /sys/class {{default}}',
+            'DPDK looks modules up in /sys, of which systemd-nspawn mounts a part', 'DPDK cannot start without /sys/module: mount /sys'),
     refused(f'{CONTAINER} {{default}}', '`urxe run` finds its library by /proc', '/proc is not mounted'),
     talk('{run} setpriv --no-new-privs --inh-caps=-all --bounding-set=-all'),
     talk(f'{{run}} {HARDENED}'),
