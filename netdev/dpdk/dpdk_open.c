@@ -24,6 +24,7 @@
 #include "dpdk/pci_driver.h"
 #include "dpdk/pool.h"
 #include "dpdk/spec.h"
+#include "dpdk/vhost_ring.h"
 #include "error_text.h"
 #include "packet/packet_socket.h"
 #include "xdp/xdp_program.h"
@@ -115,6 +116,7 @@ static int start_device(struct dpdk_port *port, const struct dpdk_spec *spec, bo
 	int socket = rte_eth_dev_socket_id(port->id);
 
 	return rte_eth_dev_configure(port->id, 1, 1, &conf)
+		      ?: (spec->kind == DPDK_VHOST ? vhost_ring_offer_one_pair(spec->socket) : 0)
 		      ?: rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx, &tx)
 		      ?: rte_eth_rx_queue_setup(port->id, 0, rx, socket, NULL, port->pool)
 		      ?: rte_eth_tx_queue_setup(port->id, 0, tx, socket, NULL)

@@ -345,6 +345,7 @@ static int set_vhost_devargs(struct request *req, const char *path, bool connect
 {
 	static unsigned int count;
 
+	snprintf(req->spec->socket, sizeof(req->spec->socket), "%s", path);
 	return DEVARGS(req, "net_vhost%u,iface=%s,queues=1,client=%d", count++, path, connects);
 }
 

@@ -22,6 +22,7 @@ struct dpdk_spec {
 	uint32_t buffer;         /* least bytes of a packet buffer; 0 = the MTU decides */
 	uint32_t ring;           /* slots of each of the packet socket's rings; 0 = no such rings */
 	char devargs[512];       /* for rte_dev_probe */
+	char socket[108];        /* path of the socket; vhost */
 	char xdp_program[256];   /* path of the XDP program's file; af_xdp */
 	void *memory;            /* for the packet buffers; NULL = the port's own */
 	size_t memory_size;

@@ -18,3 +18,13 @@ bool vhost_ring_has_buffer(uint16_t port)
 	return vid >= 0 && !rte_vhost_get_negotiated_features(vid, &features) &&
 	       !(features & EXCLUDED) && rte_vhost_avail_entries(vid, RECEIVE_RING);
 }
+
+int vhost_ring_offer_one_pair(const char *path)
+{
+	uint64_t protocol;
+
+	return rte_vhost_driver_get_protocol_features(path, &protocol)
+		       ?: rte_vhost_driver_set_protocol_features(
+				  path, protocol & ~RTE_BIT64(VHOST_USER_PROTOCOL_F_MQ))
+		       ?: rte_vhost_driver_disable_features(path, RTE_BIT64(VIRTIO_NET_F_MQ));
+}

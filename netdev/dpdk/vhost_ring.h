@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The ring of receive buffers of a vhost device's guest. */
+/* The rings of a vhost device's guest. */
 #ifndef URXE_NETDEV_DPDK_VHOST_RING_H
 #define URXE_NETDEV_DPDK_VHOST_RING_H
 
@@ -13,5 +13,12 @@
  * (dpdk_interrupt.h), so that DPDK cannot unmap the ring meanwhile.
  */
 bool vhost_ring_has_buffer(uint16_t port);
+
+/*
+ * Offers one pair of rings to the guest that connects to the socket, because the port reads no
+ * more. DPDK would offer 128, and QEMU would let the guest send into rings that nobody reads. Call
+ * right after the device's configuration, which opens the socket. Returns 0 or DPDK's error.
+ */
+int vhost_ring_offer_one_pair(const char *path);
 
 #endif

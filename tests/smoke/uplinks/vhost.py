@@ -7,13 +7,15 @@ uplinks carry frames meanwhile, and it starts the process again for the next mac
 import contextlib
 import os
 import signal
+import socket
 import stat
+import struct
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
-from host import Failure, Host, Pair, main, until  # noqa: E402
+from host import BUSY, Failure, Host, Pair, main, until  # noqa: E402
 from vhost_port import port, port_process, status, wait_restarted  # noqa: E402
 
 ADDRESSES = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
@@ -252,6 +254,30 @@ def check_refused(build):
                 raise Failure(f'{spec}: {daemon.describe()}')
 
 
+def check_one_queue(build):
+    """The port offers one pair of queues: a machine with more would send into rings that the port does not read."""
+    get_features, get_protocol_features, version = 1, 15, 1
+    multiqueue = {get_features: 22, get_protocol_features: 0}
+    for connects in (False, True):
+        with hosts(build, 1) as (host,), socket.socket(socket.AF_UNIX) as machine:
+            path = os.path.join(host.run_dir, 'vm')
+            if connects:
+                os.makedirs(host.run_dir, exist_ok=True)
+                machine.bind(path)
+                os.chmod(path, 0o666)
+                machine.listen()
+            start(host, 0, f'vhost:{path}' + (',connect' if connects else ''))
+            if not connects:
+                machine.connect(path)
+            peer = machine.accept()[0] if connects else machine
+            peer.settimeout(20 * BUSY)
+            for request, bit in multiqueue.items():
+                peer.sendall(struct.pack('=III', request, version, 0))
+                features = struct.unpack('=IIIQ', peer.recv(20, socket.MSG_WAITALL))[3]
+                if not features or features >> bit & 1:
+                    raise Failure(f'the answer to request {request} is {features:#x}')
+
+
 def ticks(pid):
     with open(f'/proc/{pid}/stat', encoding='ascii') as file:
         return sum(map(int, file.read().rsplit(')', 1)[1].split()[11:13]))
@@ -313,7 +339,7 @@ def check_idle(build):
 
 CHECKS = {'attacks': check_attacks, 'soak': check_soak, 'restart': check_restart, 'hung': check_hung,
           'delay': check_delay, 'confined': check_confined, 'end': check_end,
-          'refused': check_refused, 'helper': check_helper,
+          'refused': check_refused, 'one_queue': check_one_queue, 'helper': check_helper,
           'slow_helper': check_slow_helper, 'idle': check_idle}
 
 if __name__ == '__main__':
