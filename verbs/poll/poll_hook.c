@@ -145,6 +145,10 @@ void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 	if (!poll_hook_read_context(user_handle, &context, &at) || context.cmd_fd != fd ||
 	    !context.ops.poll_cq || context.ops.poll_cq == poll_cq)
 		return;
+	/* The program has put its own function around the hook. That function calls the hook, so
+	 * the hook must not call it. */
+	if (file->poll_cq && context.ops.poll_cq != file->poll_cq)
+		return;
 	file->poll_cq = context.ops.poll_cq;
 	uverbs_file_publish_hooks();
 	uaccess_write(at + offsetof(struct ibv_context, ops.poll_cq), &hook, sizeof(hook));

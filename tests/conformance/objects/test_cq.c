@@ -311,6 +311,29 @@ static void test_extended_polling(void)
 	ibv_end_poll(cq);
 }
 
+static int (*inner_poll)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+static unsigned int outer_polls;
+
+static int outer_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	/* A poll that calls itself without end would only overflow the stack. */
+	MUST(++outer_polls < 100);
+	return inner_poll(cq, n, wc);
+}
+
+/* A program that traces its polls puts its own function into the table of the context. */
+static void test_replaced_poll_function(void)
+{
+	struct ibv_wc wc;
+
+	create(4);
+	inner_poll = hca.context->ops.poll_cq;
+	hca.context->ops.poll_cq = outer_poll;
+	rule(ibv_poll_cq(create(4), 1, &wc) == 0 && outer_polls == 1,
+	     "a program may wrap poll_cq, also before it creates further CQs");
+	hca.context->ops.poll_cq = inner_poll;
+}
+
 static void test_moderation(void)
 {
 	struct ibv_modify_cq_attr attr = {.attr_mask = IBV_CQ_ATTR_MODERATE,
@@ -335,6 +358,7 @@ const struct test cq_tests[] = {
 	{"many", test_max_cq_can_be_created},
 	{"ex_creation", test_extended_cq_attributes},
 	{"ex_polling", test_extended_polling},
+	{"wrapped", test_replaced_poll_function},
 	{"moderation", test_moderation},
 	{NULL, NULL},
 };
