@@ -8,6 +8,9 @@ Without options UCX uses shared memory within a host, and only messages that con
 each process logs the bytes that it has sent.
 UCX 1.19 and newer uses a RoCE device only if the kernel has a route to the peer out of the GID's interface. Addresses that only
 urxed has (without an uplink, or of `--address`) have none: set `UCX_IB_ROCE_REACHABILITY_MODE=all`. These versions are not tested.
+UCX fails an endpoint as soon as its peer has disconnected, and drops what it has not polled yet. So the server of `ucp_client_server -s 1000000`
+(of `libucx-dev`) reports a reset if it still registers its buffers when the client, which closes without a last message, has
+disconnected. Over Linux' rdma_rxe it does so, too.
 """
 import copy
 import re
