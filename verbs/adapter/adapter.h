@@ -74,7 +74,7 @@ struct adapter_hca {
 	struct adapter_take_over take_over;
 	/* An abandoned take-over may have left queue pairs that neither the HCA nor the engine
 	 * executes yet: the engine thread polls the HCA each millisecond. */
-	bool qps_stopped;
+	atomic_bool qps_stopped; /* also read without adapter.lock */
 };
 
 #define DUE_EVENTS_MAX 16
@@ -131,8 +131,9 @@ struct adapter {
 	_Atomic bool inbox_populated; /* the inbox's pages are allocated, because peers may send */
 	struct tx tx;
 	struct vnic_attach_welcome welcome;
-	bool dead;         /* the device is dead, until the adapter's last user has closed it */
-	bool reconnecting; /* the adapter looks for another daemon (daemon/reconnect.h) */
+	bool dead; /* the device is dead, until the adapter's last user has closed it */
+	/* The adapter looks for another daemon (daemon/reconnect.h). Also read without the lock. */
+	atomic_bool reconnecting;
 	/* Generation of the attachment: grows with each reconnection to a daemon, and in a forked
 	 * child. Constant while nic_users is not 0. */
 	uint32_t daemon_generation;
@@ -160,8 +161,9 @@ struct adapter {
 	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */
 	struct added_qp_list added_qps;
 	struct added_qp_list released_added_qps; /* the daemon has not been told yet */
-	bool uplink_qpns_late; /* a change of a QPN's flags could not be sent: the engine thread
-				  tries again each millisecond (daemon/uplink_qpns.h) */
+	/* A change of a QPN's flags could not be sent: the engine thread tries again each
+	 * millisecond (daemon/uplink_qpns.h). Also read without the lock. */
+	atomic_bool uplink_qpns_late;
 	struct uverbs_file_list files;
 	struct mr_list released_mrs; /* deregistered; peers may still copy to or from the memory */
 	uint64_t registrations;      /* memory registrations so far */
