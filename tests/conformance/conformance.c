@@ -44,6 +44,7 @@ static const struct suite suites[] = {
 	{"cm_connect", cm_connect_tests},
 	{"cm_endpoint", cm_endpoint_tests},
 	{"cm_ud", cm_ud_tests},
+	{"cm_socket", cm_socket_tests},
 #endif
 };
 

@@ -36,5 +36,6 @@ extern const struct test cm_event_tests[];
 extern const struct test cm_connect_tests[];
 extern const struct test cm_endpoint_tests[];
 extern const struct test cm_ud_tests[];
+extern const struct test cm_socket_tests[];
 
 #endif

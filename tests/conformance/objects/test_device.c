@@ -197,6 +197,7 @@ static void test_calls_of_other_providers_are_refused(void)
 	struct ibv_qp_open_attr shared = {.comp_mask = IBV_QP_OPEN_ATTR_NUM, .qp_num = 5};
 	struct ibv_qp_rate_limit_attr rate = {.rate_limit = 1000};
 	struct ibv_ece ece = {0};
+	struct ibv_parent_domain_init_attr domain = {.pd = hca.pd};
 
 	if (strstr(ibv_get_device_name(hca.context->device), "mlx"))
 		skip("a provider of more than verbs' least");
@@ -229,6 +230,15 @@ static void test_calls_of_other_providers_are_refused(void)
 	errno = 0;
 	rule_errno(EOPNOTSUPP, ibv_import_pd(hca.context, hca.pd->handle) ? 0 : errno,
 		   "ibv_import_pd is refused");
+	errno = 0;
+	rule_errno(EOPNOTSUPP, ibv_import_mr(hca.pd, s.mr->handle) ? 0 : errno,
+		   "ibv_import_mr is refused");
+	errno = 0;
+	rule_errno(EOPNOTSUPP, ibv_import_device(hca.context->cmd_fd) ? 0 : errno,
+		   "ibv_import_device is refused");
+	errno = 0;
+	rule_errno(EOPNOTSUPP, ibv_alloc_parent_domain(hca.context, &domain) ? 0 : errno,
+		   "a parent domain is refused");
 }
 
 static void test_contexts_are_independent(void)

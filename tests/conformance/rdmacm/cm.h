@@ -18,9 +18,10 @@
 #define SIDR_REP_DATA 136
 
 /* Reasons of a REJ, and statuses of a SIDR_REP (IBA 12.6.7.2, 12.11.2.1). */
-#define REJ_NO_SERVICE 8
-#define REJ_CONSUMER   28
-#define SIDR_REJECTED  2
+#define REJ_NO_SERVICE    8
+#define REJ_CONSUMER      28
+#define REJ_VENDOR_OPTION 35
+#define SIDR_REJECTED     2
 
 union cm_addr {
 	struct sockaddr any;

@@ -157,6 +157,52 @@ static void test_connection_of_numbers_without_queue_pairs(void)
 	rule(!cm_await(theirs, RDMA_CM_EVENT_ESTABLISHED), "the server gets the event ESTABLISHED");
 }
 
+/* Options of enhanced connection establishment are for programs with QPs of their own. */
+static bool has_ece(struct rdma_cm_id *id, uint32_t vendor, uint32_t options)
+{
+	struct ibv_ece ece = {0};
+
+	return !rdma_get_remote_ece(id, &ece) && ece.vendor_id == vendor && ece.options == options;
+}
+
+static void test_ece_options_reach_the_peer(void)
+{
+	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
+	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1);
+	struct rdma_cm_id *client = cm_client(mine, listener), *server;
+	struct ibv_ece ask = {.vendor_id = 0x1234, .options = 5},
+		       answer = {.vendor_id = 0xfedcba, .options = 0x80000006};
+	struct rdma_conn_param param = cm_param(0);
+
+	rule_errno(EINVAL, cm_errno(rdma_set_local_ece(client, &ask)),
+		   "an ID with a QP takes no options");
+	rdma_destroy_qp(client);
+	MUST(!rdma_set_local_ece(client, &ask));
+	param.qp_num = 1000;
+	MUST(!rdma_connect(client, &param));
+	server = cm_request(theirs);
+	rule(has_ece(server, 0x1234, 5), "the request has the client's options");
+	MUST(!rdma_set_local_ece(server, &answer));
+	param.qp_num = 1001;
+	MUST(!rdma_accept(server, &param));
+	MUST(!cm_await(mine, RDMA_CM_EVENT_CONNECT_RESPONSE));
+	rule(has_ece(client, 0x1234, 0x80000006), "the reply has the server's options");
+}
+
+static void test_ece_is_a_reason_to_reject(void)
+{
+	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
+	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1);
+	struct rdma_cm_id *client = cm_client(mine, listener);
+	struct rdma_conn_param param = cm_param(0);
+
+	MUST(!rdma_connect(client, &param));
+	rule_errno(0, cm_errno(rdma_reject_ece(cm_request(theirs), NULL, 0)),
+		   "a request can be rejected because of its options");
+	rule(cm_await(mine, RDMA_CM_EVENT_REJECTED) == REJ_VENDOR_OPTION,
+	     "the client gets this reason");
+}
+
 static void test_type_of_service(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
@@ -423,6 +469,8 @@ const struct test cm_connect_tests[] = {
 	{"connection", test_connection_carries_private_data_and_messages},
 	{"steps", test_program_can_modify_its_own_qp},
 	{"numbers", test_connection_of_numbers_without_queue_pairs},
+	{"options", test_ece_options_reach_the_peer},
+	{"options_rejected", test_ece_is_a_reason_to_reject},
 	{"type_of_service", test_type_of_service},
 	{"shared_receives", test_connection_with_srq},
 	{"nobody", test_connect_without_listener_is_rejected},

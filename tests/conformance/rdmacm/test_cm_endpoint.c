@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rdma/rdma_verbs.h>
+
 #include "cm.h"
 #include "hca.h"
 #include "rule.h"
@@ -127,6 +129,67 @@ static void test_listener_refuses_other_qp_types(void)
 	     "the listener's side rejects another QP type");
 }
 
+/* rdma_post_read and rdma_post_write of <rdma/rdma_verbs.h>. */
+static void check_one_sided(struct rdma_cm_id *client, struct rdma_cm_id *server)
+{
+	static uint8_t mine[64], theirs[64];
+	struct ibv_mr *local = rdma_reg_msgs(client, mine, sizeof(mine)),
+		      *readable = rdma_reg_read(server, theirs, sizeof(theirs)),
+		      *writable = rdma_reg_write(server, theirs, sizeof(theirs));
+	struct ibv_wc wc;
+
+	MUST(local && readable && writable);
+	memcpy(theirs, cm_data(), sizeof(theirs));
+	MUST(!rdma_post_read(client, &wc, mine, sizeof(mine), local, 0, (uintptr_t)theirs,
+			     readable->rkey));
+	rule(rdma_get_send_comp(client, &wc) == 1 && wc.status == IBV_WC_SUCCESS &&
+		     !memcmp(mine, cm_data(), sizeof(mine)),
+	     "memory of rdma_reg_read can be read");
+	memset(theirs, 0, sizeof(theirs));
+	MUST(!rdma_post_write(client, &wc, mine, sizeof(mine), local, 0, (uintptr_t)theirs,
+			      writable->rkey));
+	rule(rdma_get_send_comp(client, &wc) == 1 && wc.status == IBV_WC_SUCCESS &&
+		     !memcmp(theirs, cm_data(), sizeof(theirs)),
+	     "memory of rdma_reg_write can be written");
+	MUST(!rdma_post_write(client, &wc, mine, sizeof(mine), local, 0, (uintptr_t)theirs,
+			      readable->rkey));
+	rule(rdma_get_send_comp(client, &wc) == 1 && wc.status == IBV_WC_REM_ACCESS_ERR,
+	     "memory of rdma_reg_read cannot be written");
+}
+
+static void test_reads_and_writes(void)
+{
+	const struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP, .ai_qp_type = IBV_QPT_RC};
+	struct ibv_qp_init_attr init = qp_init(IBV_QPT_RC);
+	struct rdma_cm_id *listener = listen_as(&hints), *client;
+	struct rdma_addrinfo *found = resolve_address(&hints, ntohs(rdma_get_src_port(listener)));
+
+	init.sq_sig_all = 1;
+	MUST(!rdma_create_ep(&client, found, NULL, &init));
+	check_one_sided(client, accept_client(listener, client));
+}
+
+/* rdma_migrate_id without a channel: further calls wait for their events. */
+static void test_asynchronous_id_becomes_synchronous(void)
+{
+	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
+	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1), *server;
+	struct rdma_cm_id *client = cm_client(mine, listener);
+	struct rdma_conn_param param = cm_param(0);
+	pthread_t thread;
+	void *connected;
+
+	rule_errno(0, cm_errno(rdma_migrate_id(client, NULL)), "an ID can leave its channel");
+	MUST(!pthread_create(&thread, NULL, connect_client, client));
+	server = cm_request(theirs);
+	cm_make_qp(server);
+	MUST(!rdma_accept(server, &param));
+	MUST(!pthread_join(thread, &connected));
+	rule(connected && client->event && client->event->event == RDMA_CM_EVENT_ESTABLISHED,
+	     "its connect waits for the event");
+	rule(cm_quiet(mine), "the channel gets no event of it");
+}
+
 /* rxe has no XRC. */
 static void test_xrc_endpoint_needs_xrc(void)
 {
@@ -143,7 +206,12 @@ static void test_xrc_endpoint_needs_xrc(void)
 }
 
 const struct test cm_endpoint_tests[] = {
-	{"reliable", test_rc_endpoints_connect},   {"unreliable", test_uc_endpoints_connect},
-	{"datagrams", test_ud_endpoints_meet},     {"types", test_listener_refuses_other_qp_types},
-	{"extended", test_xrc_endpoint_needs_xrc}, {NULL, NULL},
+	{"reliable", test_rc_endpoints_connect},
+	{"unreliable", test_uc_endpoints_connect},
+	{"datagrams", test_ud_endpoints_meet},
+	{"types", test_listener_refuses_other_qp_types},
+	{"extended", test_xrc_endpoint_needs_xrc},
+	{"one_sided", test_reads_and_writes},
+	{"synchronous", test_asynchronous_id_becomes_synchronous},
+	{NULL, NULL},
 };

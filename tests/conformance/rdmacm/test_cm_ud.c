@@ -127,10 +127,42 @@ static void test_multicast_groups(void)
 		   "a unicast address cannot be joined");
 }
 
+/* A member that only sends attaches no QP. */
+static void test_membership_of_senders(void)
+{
+	union cm_addr own = cm_own(0), one = group("239.1.7.8");
+	struct rdma_event_channel *channel = cm_open();
+	struct rdma_cm_id *id = cm_create(channel, RDMA_PS_UDP);
+	struct rdma_cm_join_mc_attr_ex join = {.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
+							    RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+					       .join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+					       .addr = &one.any};
+	union ibv_gid gid;
+	struct rdma_cm_event *event;
+
+	if (!hca.attr.max_mcast_grp)
+		hca_lacks("multicast");
+	MUST(!rdma_bind_addr(id, &own.any));
+	cm_make_qp(id);
+	rule_errno(0, cm_errno(rdma_join_multicast_ex(id, &join, &join)),
+		   "an ID can join a group as a sender");
+	event = cm_event(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	rule(event->param.ud.private_data == &join && event->param.ud.qp_num == 0xffffff,
+	     "the event MULTICAST_JOIN has the caller's context and the QPN");
+	gid = event->param.ud.ah_attr.grh.dgid;
+	MUST(!rdma_ack_cm_event(event));
+	rule_errno(EINVAL, ibv_detach_mcast(id->qp, &gid, 0), "the sender's QP is not attached");
+	rule_errno(0, cm_errno(rdma_leave_multicast(id, &one.any)), "a sender can leave");
+	join.join_flags = RDMA_MC_JOIN_FLAG_RESERVED;
+	rule_errno(EINVAL, cm_errno(rdma_join_multicast_ex(id, &join, &join)),
+		   "another kind of membership is refused");
+}
+
 const struct test cm_ud_tests[] = {
 	{"lookup", test_sidr_resolves_qpn_and_qkey},
 	{"too_much", test_too_long_private_data_is_refused},
 	{"refusal", test_refused_sidr_raises_unreachable},
 	{"groups", test_multicast_groups},
+	{"senders", test_membership_of_senders},
 	{NULL, NULL},
 };
