@@ -17,6 +17,11 @@
 
 union vnic_message {
 	uint32_t type;
+	/* The first words of each answer except that to REG. */
+	struct {
+		uint32_t type;
+		int32_t status;
+	} answer;
 	struct vnic_attach_hello hello;
 	struct vnic_attach_welcome welcome;
 	struct vnic_attach_memory memory;

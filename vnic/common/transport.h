@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The driver's path to its device. The driver knows registers and descriptors only; a transport
- * carries them. shm.c carries them over a UNIX socket and shared memory; tests have another one,
- * which leaves out the operations that may be NULL.
+ * The driver's path to its device. The driver knows registers, descriptors and messages only; a
+ * transport carries them. shm.c carries them over a UNIX socket and shared memory; tests have
+ * another one.
  */
 #ifndef URXE_VNIC_TRANSPORT_H
 #define URXE_VNIC_TRANSPORT_H
@@ -10,56 +10,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <vnic/attach_protocol.h>
-#include <vnic/inbox.h>
+#include "message.h"
 
 struct vnic_driver;
 struct vnic_transport;
 
+/* Descriptors that come with an answer. */
+struct vnic_passed {
+	uint32_t wanted;              /* number to receive; afterwards the number received */
+	int fds[VNIC_UPLINK_SOCKETS]; /* the most descriptors of an answer */
+};
+
 struct vnic_transport_ops {
 	/* Allocates zeroed memory that the device sees at address 0; called once. */
 	int (*memory)(struct vnic_transport *transport, uint64_t size, void **memory);
-	/* Writes and reads registers of BAR1, which have effects or return answers. */
-	int (*reg_write)(struct vnic_transport *transport, uint32_t offset, uint32_t value);
-	int (*reg_read)(struct vnic_transport *transport, uint32_t offset, uint32_t *value);
+	/*
+	 * Sends a request of `len` bytes; *message becomes the answer, of the same type and length.
+	 * The caller owns the descriptors in *passed. 0, or the error of the connection; then no
+	 * descriptors come.
+	 */
+	int (*request)(struct vnic_transport *transport, union vnic_message *message, uint32_t len,
+		       struct vnic_passed *passed);
+	/* Sends a message that has no answer, as vnic_driver_set_qpn: never waits. */
+	int (*post)(struct vnic_transport *transport, const void *message, uint32_t len);
 	/* The driver has stored a producer register: wakes the device if it sleeps. */
 	void (*kick)(struct vnic_transport *transport);
-	/* As vnic_driver_resolve. */
-	int (*resolve)(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
-		       struct vnic_next_hop *hop);
-	/* As vnic_driver_register if `connected`, else as vnic_driver_unregister. */
-	int (*remote)(struct vnic_transport *transport, bool connected, uint32_t local_qpn,
-		      const uint8_t dgid[16], uint32_t qpn);
-	/* QPN_ADD, QPN_REMOVE or QPN_QUERY: returns the status. NULL: -EOPNOTSUPP. */
-	int (*qpn)(struct vnic_transport *transport, const struct vnic_attach_qpn *request);
-	/* QPN_SET: sends it without a wait. NULL: -EOPNOTSUPP. */
-	int (*set_qpn)(struct vnic_transport *transport, const struct vnic_attach_qpn *message);
-	/* As vnic_driver_lease. */
-	int (*lease)(struct vnic_transport *transport, uint32_t *qpn_first);
-	/*
-	 * As vnic_driver_uplink; NULL: -ENODEV. With a negative answer->status, as
-	 * vnic_driver_decline_uplink.
-	 */
-	int (*uplink)(struct vnic_transport *transport, struct vnic_attach_uplink *answer,
-		      int fds[VNIC_UPLINK_SOCKETS]);
-	/* Returns the descriptors of a new inbox, which the caller then owns. */
-	int (*make_inbox)(struct vnic_transport *transport, int fds[VNIC_INBOX_FDS]);
-	/*
-	 * Passes the descriptors of an inbox from an earlier daemon to the device; the caller still
-	 * owns them.
-	 */
-	int (*inbox)(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS]);
-	/* Returns the descriptors of another process's inbox, which the caller then owns. */
-	int (*introduce)(struct vnic_transport *transport, const uint8_t mac[6], uint32_t qpn,
-			 int fds[VNIC_INBOX_FDS]);
-	/* As vnic_driver_notice. */
-	bool (*notice)(struct vnic_transport *transport, struct vnic_attach_port *port,
-		       int *question);
-	/* As vnic_driver_introduction. */
-	bool (*introduction)(struct vnic_transport *transport, uint32_t *qpn,
-			     int fds[VNIC_INBOX_FDS]);
-	/* As vnic_driver_record; NULL: the device never asks for a recording. */
-	bool (*record)(struct vnic_transport *transport, int *ring);
 	/* As vnic_driver_isolate. Replaces BAR0 by private memory, too. */
 	void (*isolate)(struct vnic_transport *transport);
 	/*
@@ -77,6 +52,8 @@ struct vnic_transport {
 	int irq_fd;    /* the stream socket of interrupts, as vnic_driver_irq_fd; -1 = none */
 	int ctl_fd;    /* hangs up when the device ends; -1 = none */
 	int notice_fd; /* readable when a notice or an introduction came; -1 = none */
+	int doorbell;  /* wakes the device; -1 = none */
+	int spare;     /* its number stays free for the driver at the limit of descriptors */
 };
 
 /* Creates a driver and activates the NIC. The driver owns the transport, also on failure. */

@@ -65,16 +65,11 @@ static void fill_queues(struct vnic_driver *drv)
 	rx->vector = RX_VECTOR;
 }
 
-static int reg_write(struct vnic_driver *drv, uint32_t offset, uint32_t value)
-{
-	return drv->transport->ops->reg_write(drv->transport, offset, value);
-}
-
 static int run_command(struct vnic_driver *drv, uint32_t cmd, uint32_t *result)
 {
-	int ret = reg_write(drv, VMXNET3_REG_CMD, cmd);
+	int ret = vnic_driver_reg_write(drv, VMXNET3_REG_CMD, cmd);
 
-	return ret ? ret : drv->transport->ops->reg_read(drv->transport, VMXNET3_REG_CMD, result);
+	return ret ? ret : vnic_driver_reg_read(drv, VMXNET3_REG_CMD, result);
 }
 
 /* Selects the newest common version: both sides of an interface offer a set of versions, one bit
@@ -82,12 +77,13 @@ static int run_command(struct vnic_driver *drv, uint32_t cmd, uint32_t *result)
 static int choose_version(struct vnic_driver *drv, uint32_t reg, uint32_t ours)
 {
 	uint32_t offered;
-	int ret = drv->transport->ops->reg_read(drv->transport, reg, &offered);
+	int ret = vnic_driver_reg_read(drv, reg, &offered);
 
 	if (ret)
 		return ret;
 	offered &= ours;
-	return offered ? reg_write(drv, reg, 1u << (31 - __builtin_clz(offered))) : -EPROTO;
+	return offered ? vnic_driver_reg_write(drv, reg, 1u << (31 - __builtin_clz(offered)))
+		       : -EPROTO;
 }
 
 static int activate_nic(struct vnic_driver *drv)
@@ -100,9 +96,9 @@ static int activate_nic(struct vnic_driver *drv)
 	if (!ret)
 		ret = choose_version(drv, VMXNET3_REG_UVRS, UPT1_VERSIONS);
 	if (!ret)
-		ret = reg_write(drv, VMXNET3_REG_DSAL, (uint32_t)addr);
+		ret = vnic_driver_reg_write(drv, VMXNET3_REG_DSAL, (uint32_t)addr);
 	if (!ret)
-		ret = reg_write(drv, VMXNET3_REG_DSAH, (uint32_t)(addr >> 32));
+		ret = vnic_driver_reg_write(drv, VMXNET3_REG_DSAH, (uint32_t)(addr >> 32));
 	if (!ret)
 		ret = run_command(drv, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV, &result);
 	if (!ret && result)
@@ -137,6 +133,8 @@ int vnic_driver_open(struct vnic_transport *transport, uint16_t mtu, struct vnic
 		return -ENOMEM;
 	}
 	d->transport = transport;
+	d->mtu = mtu;
+	vnic_driver_init_notices(d);
 	d->frame_max = VNIC_FRAME_MAX(mtu);
 	d->stride = (d->frame_max + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 	ret = set_up(d, mtu);
@@ -164,6 +162,7 @@ void vnic_driver_abandon(struct vnic_driver *drv)
 {
 	if (!drv)
 		return;
+	vnic_driver_close_notices(drv);
 	if (drv->transport->ops->close(drv->transport))
 		free(drv);
 }
@@ -187,7 +186,7 @@ bool vnic_driver_choose_multicast(struct vnic_driver *drv, bool on)
 
 int vnic_driver_apply_multicast(struct vnic_driver *drv)
 {
-	return reg_write(drv, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_UPDATE_RX_MODE);
+	return vnic_driver_reg_write(drv, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_UPDATE_RX_MODE);
 }
 
 void vnic_driver_set_multicast(struct vnic_driver *drv, bool on)
@@ -217,51 +216,6 @@ int vnic_driver_notice_fd(const struct vnic_driver *drv)
 	return drv->transport->notice_fd;
 }
 
-bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, int *question)
-{
-	return drv->transport->ops->notice(drv->transport, port, question);
-}
-
-int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
-			struct vnic_next_hop *hop)
-{
-	return drv->transport->ops->resolve(drv->transport, sgid_index, dgid, hop);
-}
-
-int vnic_driver_make_inbox(struct vnic_driver *drv, uint16_t mtu, struct vnic_inbox **inbox)
-{
-	int fds[VNIC_INBOX_FDS];
-	int ret = drv->transport->ops->make_inbox(drv->transport, fds);
-
-	return ret ? ret : vnic_inbox_open(fds, mtu, inbox);
-}
-
-int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox)
-{
-	int fds[VNIC_INBOX_FDS];
-
-	vnic_inbox_fds(inbox, fds);
-	return drv->transport->ops->inbox(drv->transport, fds);
-}
-
-int vnic_driver_introduce(struct vnic_driver *drv, const uint8_t mac[6], uint32_t qpn,
-			  int fds[VNIC_INBOX_FDS])
-{
-	return drv->transport->ops->introduce(drv->transport, mac, qpn, fds);
-}
-
-bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS])
-{
-	return drv->transport->ops->introduction(drv->transport, qpn, fds);
-}
-
-bool vnic_driver_record(struct vnic_driver *drv, int *ring)
-{
-	const struct vnic_transport_ops *ops = drv->transport->ops;
-
-	return ops->record && ops->record(drv->transport, ring);
-}
-
 bool vnic_driver_bypass_allowed(const struct vnic_driver *drv)
 {
 	return vnic_load(vnic_reg(drv->transport->bar0, VNIC_REG_BYPASS));
@@ -277,80 +231,4 @@ void vnic_driver_set_last_frame(struct vnic_driver *drv, const uint8_t *data, ui
 void vnic_driver_clear_last_frame(struct vnic_driver *drv)
 {
 	vnic_store(vnic_reg(drv->transport->bar0, VNIC_REG_LAST_LENGTH), 0);
-}
-
-int vnic_driver_register(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
-			 uint32_t qpn)
-{
-	return drv->transport->ops->remote(drv->transport, true, local_qpn, dgid, qpn);
-}
-
-static int send_qpn(struct vnic_driver *drv, const struct vnic_attach_qpn *request)
-{
-	const struct vnic_transport_ops *ops = drv->transport->ops;
-
-	return ops->qpn ? ops->qpn(drv->transport, request) : -EOPNOTSUPP;
-}
-
-int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags)
-{
-	return send_qpn(drv, &(struct vnic_attach_qpn){
-				     .type = VNIC_ATTACH_QPN_ADD, .qpn = qpn, .flags = flags});
-}
-
-int vnic_driver_set_qpn(struct vnic_driver *drv, uint32_t qpn, uint32_t flags)
-{
-	const struct vnic_transport_ops *ops = drv->transport->ops;
-	const struct vnic_attach_qpn message = {
-		.type = VNIC_ATTACH_QPN_SET, .qpn = qpn, .flags = flags};
-	int rc = ops->set_qpn ? ops->set_qpn(drv->transport, &message) : -EOPNOTSUPP;
-
-	drv->qpns_set += !rc;
-	return rc;
-}
-
-bool vnic_driver_qpns_handled(const struct vnic_driver *drv)
-{
-	return vnic_acquire(vnic_reg(drv->transport->bar0, VNIC_REG_QPNS_HANDLED)) == drv->qpns_set;
-}
-
-int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn)
-{
-	return send_qpn(drv, &(struct vnic_attach_qpn){.type = VNIC_ATTACH_QPN_REMOVE, .qpn = qpn});
-}
-
-int vnic_driver_query_qpn(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn)
-{
-	struct vnic_attach_qpn request = {.type = VNIC_ATTACH_QPN_QUERY, .qpn = qpn};
-
-	memcpy(request.dgid, dgid, sizeof(request.dgid));
-	return send_qpn(drv, &request);
-}
-
-int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first)
-{
-	return drv->transport->ops->lease(drv->transport, qpn_first);
-}
-
-int vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *answer,
-		       int fds[VNIC_UPLINK_SOCKETS])
-{
-	const struct vnic_transport_ops *ops = drv->transport->ops;
-
-	*answer = (struct vnic_attach_uplink){0};
-	return ops->uplink ? ops->uplink(drv->transport, answer, fds) : -ENODEV;
-}
-
-void vnic_driver_decline_uplink(struct vnic_driver *drv, int reason)
-{
-	struct vnic_attach_uplink decline = {.status = reason};
-	int none[VNIC_UPLINK_SOCKETS];
-
-	(void)drv->transport->ops->uplink(drv->transport, &decline, none);
-}
-
-int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
-			   uint32_t qpn)
-{
-	return drv->transport->ops->remote(drv->transport, false, local_qpn, dgid, qpn);
 }

@@ -65,6 +65,7 @@ struct vnic_driver_rxq {
 struct vnic_driver {
 	struct vnic_transport *transport;
 	struct vnic_driver_memory *memory;
+	uint16_t mtu;
 	uint32_t frame_max;
 	uint32_t stride; /* distance of two buffers, bytes */
 	bool broken;     /* see vnic_driver_broken() */
@@ -73,6 +74,11 @@ struct vnic_driver {
 	bool interrupts; /* the caller wants receive interrupts */
 	uint32_t rx_mode;
 	uint32_t qpns_set; /* QPN_SET messages sent since the driver connected */
+	/* The last introduction that came as a notice; fds[0] is -1 if there is none. */
+	uint32_t introduced_qpn;
+	int introduced_fds[VNIC_INBOX_FDS];
+	bool record_asked; /* a NOTICE_RECORD has come, which vnic_driver_record() returns */
+	int record_fd;     /* its ring; -1: it ends the recording */
 };
 
 static inline uint8_t *vnic_driver_tx_buffer(const struct vnic_driver *drv, uint32_t index)
@@ -100,5 +106,16 @@ bool vnic_driver_rx_waiting(const struct vnic_driver *drv);
 /* Unmasks a vector. The caller then looks for completions, because those that came before raise no
  * interrupt. */
 void vnic_driver_irq_arm(struct vnic_driver *drv, enum vnic_vector vector);
+int vnic_driver_reg_write(struct vnic_driver *drv, uint32_t offset, uint32_t value);
+int vnic_driver_reg_read(struct vnic_driver *drv, uint32_t offset, uint32_t *value);
+/* `mtu`: the NIC's. */
+bool vnic_driver_port_valid(uint16_t mtu, const struct vnic_attach_port *port);
+bool vnic_driver_is_lease(uint32_t qpn_first);
+/* Frees the number transport->spare, or reserves it again. */
+void vnic_driver_release_spare(struct vnic_transport *transport);
+void vnic_driver_keep_spare(struct vnic_transport *transport);
+void vnic_driver_init_notices(struct vnic_driver *drv);
+/* Closes the descriptors of notices that the owner has not taken. */
+void vnic_driver_close_notices(struct vnic_driver *drv);
 
 #endif

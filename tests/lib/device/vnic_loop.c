@@ -9,7 +9,6 @@
 #include <vnic/regs.h>
 
 #include "create.h"
-#include "message.h"
 #include "shared.h"
 #include "transport.h"
 
@@ -55,16 +54,6 @@ static int loop_memory(struct vnic_transport *transport, uint64_t size, void **m
 	return vnic_device_create(&attr, &loop->public.device);
 }
 
-static int loop_reg_write(struct vnic_transport *transport, uint32_t offset, uint32_t value)
-{
-	return vnic_device_reg_write(to_loop(transport)->public.device, 1, offset, value);
-}
-
-static int loop_reg_read(struct vnic_transport *transport, uint32_t offset, uint32_t *value)
-{
-	return vnic_device_reg_read(to_loop(transport)->public.device, 1, offset, value);
-}
-
 static void loop_kick(struct vnic_transport *transport)
 {
 	vnic_fence();
@@ -72,76 +61,43 @@ static void loop_kick(struct vnic_transport *transport)
 		to_loop(transport)->public.kicks++;
 }
 
-/* In one process there is no daemon that could resolve addresses. */
-static int loop_resolve(struct vnic_transport *transport, uint8_t sgid_index,
-			const uint8_t dgid[16], struct vnic_next_hop *hop)
+/* The status of a request: in one process there is no daemon. */
+static int32_t refuse_request(uint32_t type)
 {
-	(void)transport;
-	(void)sgid_index;
-	(void)dgid;
-	(void)hop;
-	return -ENETUNREACH;
+	switch (type) {
+	case VNIC_ATTACH_REGISTER:
+	case VNIC_ATTACH_UNREGISTER: return 0; /* no daemon limits who sends to a queue pair */
+	case VNIC_ATTACH_RESOLVE: return -ENETUNREACH;
+	case VNIC_ATTACH_LEASE: return -ENOSPC;
+	case VNIC_ATTACH_INTRODUCE: return -ENOENT;
+	case VNIC_ATTACH_UPLINK: return -ENODEV;
+	default: return -EOPNOTSUPP;
+	}
 }
 
-/* No daemon limits who sends to a remote queue pair. */
-static int loop_remote(struct vnic_transport *transport, bool connected, uint32_t local_qpn,
-		       const uint8_t dgid[16], uint32_t qpn)
+static int loop_request(struct vnic_transport *transport, union vnic_message *message, uint32_t len,
+			struct vnic_passed *passed)
 {
-	(void)transport;
-	(void)connected;
-	(void)local_qpn;
-	(void)dgid;
-	(void)qpn;
+	struct vnic_device *device = to_loop(transport)->public.device;
+	struct vnic_attach_reg *reg = &message->reg;
+
+	(void)len;
+	passed->wanted = 0;
+	if (message->type != VNIC_ATTACH_REG)
+		message->answer.status = refuse_request(message->type);
+	else if (reg->write)
+		reg->status = vnic_device_reg_write(device, reg->bar, reg->offset, reg->value);
+	else
+		reg->status = vnic_device_reg_read(device, reg->bar, reg->offset, &reg->value);
 	return 0;
 }
 
-static int loop_lease(struct vnic_transport *transport, uint32_t *qpn_first)
+static int loop_post(struct vnic_transport *transport, const void *message, uint32_t len)
 {
 	(void)transport;
-	(void)qpn_first;
-	return -ENOSPC;
-}
-
-static int loop_make_inbox(struct vnic_transport *transport, int fds[VNIC_INBOX_FDS])
-{
-	(void)transport;
-	(void)fds;
+	(void)message;
+	(void)len;
 	return -EOPNOTSUPP;
-}
-
-static int loop_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS])
-{
-	(void)transport;
-	(void)fds;
-	return -EOPNOTSUPP;
-}
-
-static int loop_introduce(struct vnic_transport *transport, const uint8_t mac[6], uint32_t qpn,
-			  int fds[VNIC_INBOX_FDS])
-{
-	(void)transport;
-	(void)mac;
-	(void)qpn;
-	(void)fds;
-	return -ENOENT;
-}
-
-static bool loop_notice(struct vnic_transport *transport, struct vnic_attach_port *port,
-			int *question)
-{
-	(void)transport;
-	(void)port;
-	*question = -1;
-	return false;
-}
-
-static bool loop_introduction(struct vnic_transport *transport, uint32_t *qpn,
-			      int fds[VNIC_INBOX_FDS])
-{
-	(void)transport;
-	(void)qpn;
-	(void)fds;
-	return false;
 }
 
 /* The loop transport has no process to isolate from. */
@@ -159,17 +115,9 @@ static bool loop_close(struct vnic_transport *transport)
 
 static const struct vnic_transport_ops loop_ops = {
 	.memory = loop_memory,
-	.reg_write = loop_reg_write,
-	.reg_read = loop_reg_read,
+	.request = loop_request,
+	.post = loop_post,
 	.kick = loop_kick,
-	.resolve = loop_resolve,
-	.make_inbox = loop_make_inbox,
-	.inbox = loop_inbox,
-	.introduce = loop_introduce,
-	.remote = loop_remote,
-	.lease = loop_lease,
-	.notice = loop_notice,
-	.introduction = loop_introduction,
 	.isolate = loop_isolate,
 	.close = loop_close,
 };
@@ -189,7 +137,9 @@ int vnic_loop_open(uint16_t mtu, struct vnic_loop **loop)
 						       .bar0 = l->public.bars,
 						       .irq_fd = -1,
 						       .ctl_fd = -1,
-						       .notice_fd = -1};
+						       .notice_fd = -1,
+						       .doorbell = -1,
+						       .spare = -1};
 		ret = vnic_driver_open(&l->transport, mtu, &l->public.driver);
 	}
 	if (ret) {
