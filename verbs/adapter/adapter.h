@@ -24,8 +24,7 @@
 #include <session/qpn_lease.h>
 #include <vnic/driver.h>
 
-#include "adapter/added_qp.h"
-#include "adapter/remote_qp.h"
+#include "adapter/told_qp.h"
 #include "engine/lock.h"
 #include "engine/tx.h"
 
@@ -157,10 +156,9 @@ struct adapter {
 			       chose the descriptors of its poll(2) */
 	uint32_t multicast_changes; /* how often the NIC's reception of multicast was switched */
 	uint32_t multicast_applied; /* value of multicast_changes that the daemon has applied */
-	struct remote_qp_list remote_qps;
-	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */
-	struct added_qp_list added_qps;
-	struct added_qp_list released_added_qps; /* the daemon has not been told yet */
+	struct told_qp_list remote_qps;
+	struct told_qp_list added_qps;
+	struct told_qp_list released_qps; /* ended; the daemon has not been told yet */
 	/* A change of a QPN's flags could not be sent: the engine thread tries again each
 	 * millisecond (daemon/uplink_qpns.h). Also read without the lock. */
 	atomic_bool uplink_qpns_late;

@@ -99,8 +99,7 @@ static void detach_adapter(void)
 	adapter.reconnecting = false;
 	clock_resume();
 	leases_clear(&adapter.leases);
-	remote_qp_forget_released();
-	added_qp_forget_released();
+	told_qp_forget_released();
 	tx_destroy(&adapter.tx);
 	adapter_close_uplink();
 	peers_done(&adapter_peers);
@@ -217,9 +216,8 @@ static void init_lists(void)
 	TAILQ_INIT(&adapter.dirty_qps);
 	LIST_INIT(&adapter.flushing_qps);
 	LIST_INIT(&adapter.remote_qps);
-	LIST_INIT(&adapter.released_remote_qps);
 	LIST_INIT(&adapter.added_qps);
-	LIST_INIT(&adapter.released_added_qps);
+	LIST_INIT(&adapter.released_qps);
 	LIST_INIT(&adapter.released_mrs);
 	adapter.dead = false;
 	adapter_note_death(false);
@@ -448,7 +446,7 @@ static int follow_changes(const struct adapter_saved *saved)
 	port_pkeys_changed(pkeys);
 	port_changed(&now);
 	adapter_set_multicast();
-	rc = remote_qp_register_all(adapter.nic);
+	rc = told_qp_tell_all(adapter.nic, &adapter.remote_qps);
 	uplink_qpns_update();
 	adapter_unlock();
 	return rc;

@@ -230,7 +230,7 @@ static int check_object(const struct joining *j, struct object *object)
  * Makes room for the QP's QPN in adapter.leases. If no leased block contains the QPN, because an
  * HCA has chosen it, has the daemon pass the QPN's packets to this process. 0; -EEXIST: another
  * process of this host has the QPN; -EBADMSG: the daemon says that the QPN is invalid; or another
- * error of added_qp_add_locked().
+ * error of told_qp_add_locked().
  */
 static int add_number(struct qp *qp)
 {
@@ -238,7 +238,7 @@ static int add_number(struct qp *qp)
 
 	if (rc || !adapter.leases.by_qpn[VNIC_BLOCK(qp->qpn)]->unleased)
 		return rc;
-	rc = added_qp_add_locked(adapter.nic, qp->qpn, &qp->added);
+	rc = told_qp_add_locked(adapter.nic, qp->qpn, &qp->added);
 	if (rc == -EINVAL)
 		return -EBADMSG;
 	return rc == -EEXIST ? checkpoint_fail(rc,
@@ -258,7 +258,7 @@ static int add_qp(struct qp *qp, const struct qp_record *record)
 	if (rc)
 		return rc;
 	if (record->connected) {
-		qp->remote = remote_qp_add(qp->qpn, record->dgid, record->remote_qpn);
+		qp->remote = told_qp_restore(qp->qpn, record->dgid, record->remote_qpn);
 		if (!qp->remote)
 			return -ENOMEM;
 	}
@@ -411,8 +411,6 @@ static int remove_region(const struct joining *j, struct object *object)
 
 void join_undo(struct joining *j)
 {
-	struct remote_qp *remote;
-
 	for (uint32_t i = 0; i < j->rebuilt->image->n[CHECKPOINT_CONTEXT]; i++) {
 		struct uverbs_file *file = file_at(j, i);
 
@@ -421,9 +419,5 @@ void join_undo(struct joining *j)
 		file->live = false;
 	}
 	for_each_object(j, remove_region, OBJECT_MR);
-	while ((remote = LIST_FIRST(&adapter.remote_qps))) {
-		LIST_REMOVE(remote, link);
-		free(remote);
-	}
-	added_qp_forget_all();
+	told_qp_forget_all();
 }

@@ -25,7 +25,7 @@ struct urxe_state_restore join_callbacks(struct joining *joining);
  * errno value; after an error the caller calls join_undo.
  */
 int join_add_objects(struct joining *joining);
-/* Removes from the adapter the contexts, regions, remote queue pairs (adapter/remote_qp.h) and QPNs
+/* Removes from the adapter the contexts, regions, remote queue pairs (adapter/told_qp.h) and QPNs
  * outside the leases that join_add_objects has added, also after an error. With adapter.lock. */
 void join_undo(struct joining *joining);
 

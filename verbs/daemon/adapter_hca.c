@@ -9,7 +9,7 @@
 #include <hca/hca_verbs.h>
 
 #include "adapter/adapter.h"
-#include "adapter/added_qp.h"
+#include "adapter/told_qp.h"
 #include "daemon/uplink_qpns.h"
 #include "engine/clock.h"
 #include "poll/engine_run.h"
@@ -140,7 +140,7 @@ static void tell_numbers(void)
 
 	while ((qp = leases_next(&adapter.leases, &at)))
 		if (!qp->added)
-			added_qp_add_locked(adapter.nic, qp->qpn, &qp->added);
+			told_qp_add_locked(adapter.nic, qp->qpn, &qp->added);
 }
 
 static void attach_hca(struct hca *hca, const struct vnic_attach_hca *is)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "adapter/adapter.h"
-#include "adapter/remote_qp.h"
+#include "adapter/told_qp.h"
 #include "process/log.h"
 
 void adapter_populate_inbox(void)
@@ -23,7 +23,7 @@ void adapter_populate_inbox(void)
 static void forget_old_qpns(struct qpn_processes *processes)
 {
 	struct qpn_processes kept = {0};
-	const struct remote_qp *remote;
+	const struct told_qp *remote;
 	uint32_t process;
 
 	if (processes->n < 2 * LEASES_QPS || !qpn_processes_full(processes))

@@ -129,8 +129,8 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	 * daemon relies on. */
 	adapter.uplink_inherited = true;
 	uplink_qpns_update();
-	added_qp_add_all(nic);
-	remote_qp_register_all(nic);
+	told_qp_tell_all(nic, &adapter.added_qps);
+	told_qp_tell_all(nic, &adapter.remote_qps);
 	/* Peers have this process's inbox already. The new daemon needs it to introduce others. */
 	if (adapter.inbox && vnic_driver_set_inbox(nic, adapter.inbox))
 		log_info("the new daemon does not take the inbox");

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "adapter/adapter.h"
-#include "adapter/added_qp.h"
+#include "adapter/told_qp.h"
 #include "daemon/port_attributes.h"
 #include "poll/engine_wake.h"
 #include "queues/verbs_qp.h"
@@ -52,7 +52,7 @@ static bool tell_daemon(struct qp *qp)
 	if (!qp->added || is_leased(qp->qpn))
 		return true;
 	uplink = needs_uplink(qp);
-	return uplink == qp->added->uplink || !added_qp_set_uplink(qp->added, uplink);
+	return uplink == qp->added->uplink || !told_qp_set_uplink(qp->added, uplink);
 }
 
 /* Sets adapter.uplink_qpns_late to `late`: the daemon could not be told a change. If it was false,

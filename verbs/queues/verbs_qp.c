@@ -215,8 +215,8 @@ void qp_destroy(struct object *object)
 	if (qp->flushing)
 		LIST_REMOVE(qp, flushing_link);
 	leases_assign(&adapter.leases, qp->qpn, NULL);
-	remote_qp_release(qp->remote);
-	added_qp_release(qp->added);
+	told_qp_release(qp->remote);
+	told_qp_release(qp->added);
 	urxe_qp_destroy(qp->qp);
 	adapter_update_multicast();
 	queue_destroy(&qp->sq.ring, &object->file->queues);

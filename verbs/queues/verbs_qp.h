@@ -16,9 +16,8 @@
 #include "queues/wqe.h"
 
 struct cq;
-struct added_qp;
+struct told_qp;
 struct pd;
-struct remote_qp;
 struct srq;
 
 /* The first cache line has the members that all operations use, the second those of send requests,
@@ -42,10 +41,10 @@ struct qp {
 
 	struct pd *pd;
 	struct cq *recv_cq;
-	struct remote_qp *remote; /* the registration with the daemon; NULL: UD, or none yet */
+	struct told_qp *remote; /* the registration with the daemon; NULL: UD, or none yet */
 	/* The record of the QPN in adapter.added_qps. NULL: the process has not told the daemon the
 	 * QPN, the daemon has refused it, or memory was short. */
-	struct added_qp *added;
+	struct told_qp *added;
 	uint32_t async_events; /* asynchronous events about the QP so far */
 	bool by_hca; /* the HCA shall execute the connection; set before the transition to RTR */
 	/* The HCA has chosen the QPN, and the daemon has not accepted it: only the HCA can execute

@@ -194,50 +194,27 @@ int adapter_lease_qpns(void)
 	return rc;
 }
 
-static int ask_register(struct vnic_driver *nic, void *question)
+static int ask_tell(struct vnic_driver *nic, void *question)
 {
-	struct remote_qp *remote = question;
+	struct told_qp *told = question;
 
-	remote->daemon_generation = adapter.daemon_generation;
-	return vnic_driver_register(nic, remote->local_qpn, remote->dgid, remote->qpn);
+	told->daemon_generation = adapter.daemon_generation;
+	return told_qp_tell(nic, told);
 }
 
-static int ask_unregister(struct vnic_driver *nic, void *question)
+static int ask_tell_end(struct vnic_driver *nic, void *question)
 {
-	struct remote_qp *remote = question;
+	const struct told_qp *told = question;
 
-	/* Nothing to do: the daemon that knew the remote QP has ended. */
-	if (remote->daemon_generation != adapter.daemon_generation)
+	/* Nothing to do: the daemon that knew the record has ended. */
+	if (told->daemon_generation != adapter.daemon_generation)
 		return 0;
-	return vnic_driver_unregister(nic, remote->local_qpn, remote->dgid, remote->qpn);
+	return told_qp_tell_end(nic, told);
 }
 
-int adapter_register_remote_qp(struct remote_qp *remote, bool connected)
+int adapter_tell_qp(struct told_qp *told, bool exists)
 {
-	return ask_daemon(connected ? ask_register : ask_unregister, remote);
-}
-
-static int ask_add_qpn(struct vnic_driver *nic, void *question)
-{
-	struct added_qp *added = question;
-
-	added->daemon_generation = adapter.daemon_generation;
-	return vnic_driver_add_qpn(nic, added->qpn, added_qp_flags(added));
-}
-
-static int ask_remove_qpn(struct vnic_driver *nic, void *question)
-{
-	const struct added_qp *added = question;
-
-	/* Nothing to do: the daemon that knew the queue pair has ended. */
-	if (added->daemon_generation != adapter.daemon_generation)
-		return 0;
-	return vnic_driver_remove_qpn(nic, added->qpn);
-}
-
-int adapter_add_qpn(struct added_qp *added, bool exists)
-{
-	return ask_daemon(exists ? ask_add_qpn : ask_remove_qpn, added);
+	return ask_daemon(exists ? ask_tell : ask_tell_end, told);
 }
 
 /* While the daemon does not know the answer: interval of the questions, ns, and their number. */

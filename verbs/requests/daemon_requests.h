@@ -11,8 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct added_qp;
-struct remote_qp;
+struct told_qp;
 struct vnic_next_hop;
 
 /* Sets *hop to the next hop from the source address sgid_index to dgid. If dgid is an address of
@@ -25,14 +24,9 @@ int adapter_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct 
  * process.
  */
 int adapter_lease_qpns(void);
-/* `connected`: tells the daemon the connection of remote->local_qpn to QP remote->qpn of the device
- * remote->dgid, and sets remote->daemon_generation. Else tells the daemon, if it is still that of
- * the generation, that the connection has ended. */
-int adapter_register_remote_qp(struct remote_qp *remote, bool connected);
-/* `exists`: tells the daemon that the process has a QP with added->qpn, and sets
- * added->daemon_generation. Else tells the daemon, if it is still that of the generation, that the
- * QP is gone. */
-int adapter_add_qpn(struct added_qp *added, bool exists);
+/* `exists`: tells the daemon the record (adapter/told_qp.h), and sets told->daemon_generation. Else
+ * tells the daemon, if it is still that of the generation, the end of the record. */
+int adapter_tell_qp(struct told_qp *told, bool exists);
 /*
  * Asks whether the remote queue pair is one of this host that can be reached without the HCA. 0: it
  * is; a negative errno value: it is not, or the daemon does not know. While the daemon does not

@@ -7,7 +7,7 @@
 #include <rdma/rdma_user_rxe.h>
 
 #include "adapter/adapter.h"
-#include "adapter/added_qp.h"
+#include "adapter/told_qp.h"
 #include "objects/settle.h"
 #include "objects/verbs_pd.h"
 #include "poll/poll_hook.h"
@@ -16,8 +16,8 @@
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
-#include "requests/added_qp_requests.h"
 #include "requests/daemon_requests.h"
+#include "requests/told_qp_requests.h"
 #include "uverbs/capability.h"
 #include "uverbs/device_max.h"
 #include "uverbs/uverbs_command.h"
@@ -310,11 +310,11 @@ static struct qp *find_untold(uint32_t qpn)
 }
 
 /* While an HCA backs the device, tells the daemon the number of the new queue pair
- * (adapter/added_qp.h). If that fails, and the number is not a leased one, which the daemon knows
+ * (adapter/told_qp.h). If that fails, and the number is not a leased one, which the daemon knows
  * anyway, sets qp->number_unknown: then only the HCA can execute the queue pair. */
 static void announce_number(uint32_t qpn)
 {
-	struct added_qp *added = NULL;
+	struct told_qp *added = NULL;
 	bool reachable = false;
 	struct qp *qp;
 	int rc;
@@ -326,14 +326,14 @@ static void announce_number(uint32_t qpn)
 	adapter_unlock();
 	if (!qp)
 		return;
-	rc = added_qp_add(qpn, reachable, &added);
+	rc = told_qp_add(qpn, reachable, &added);
 	adapter_lock();
 	qp = find_untold(qpn);
 	if (qp) {
 		qp->added = added;
 		qp->number_unknown = rc && adapter.leases.by_qpn[VNIC_BLOCK(qpn)]->unleased;
 	} else {
-		added_qp_release(added);
+		told_qp_release(added);
 	}
 	adapter_unlock();
 }

@@ -8,7 +8,7 @@
 #include <rxe/psn.h>
 
 #include "adapter/adapter.h"
-#include "adapter/remote_qp.h"
+#include "adapter/told_qp.h"
 #include "daemon/port_attributes.h"
 #include "daemon/uplink_qpns.h"
 #include "engine/clock.h"
@@ -22,7 +22,7 @@
 #include "queues/verbs_srq.h"
 #include "requests/daemon_requests.h"
 #include "requests/hca_choice.h"
-#include "requests/remote_qp_requests.h"
+#include "requests/told_qp_requests.h"
 #include "uverbs/capability.h"
 #include "uverbs/qp_command.h"
 #include "uverbs/uverbs_address.h"
@@ -94,7 +94,7 @@ static bool needs_registration(const struct qp *qp, uint32_t mask, const struct 
  * connection that it does not know. Blocks; adapter.lock must not be held. *remote becomes the
  * registration; NULL: none is needed. 0 or a negative errno value. */
 static int register_remote_qp(const struct command *c, const struct ib_uverbs_modify_qp *request,
-			      const struct urxe_qp_attr *attr, struct remote_qp **remote)
+			      const struct urxe_qp_attr *attr, struct told_qp **remote)
 {
 	const struct qp *qp;
 	uint32_t local = 0, qpn = 0;
@@ -112,17 +112,17 @@ static int register_remote_qp(const struct command *c, const struct ib_uverbs_mo
 	if (ask)
 		local = qp->qpn;
 	adapter_unlock();
-	return ask ? remote_qp_register(local, attr->path.dgid.raw, qpn, remote) : 0;
+	return ask ? told_qp_connect(local, attr->path.dgid.raw, qpn, remote) : 0;
 }
 
 /* Releases a registration that no queue pair has got, because another thread has closed the context
  * or the device has died meanwhile. */
-static void release_remote_qp(struct remote_qp *remote)
+static void release_remote_qp(struct told_qp *remote)
 {
 	adapter_lock();
-	remote_qp_release(remote);
+	told_qp_release(remote);
 	adapter_unlock();
-	remote_qp_flush();
+	told_qp_flush();
 }
 
 /*
@@ -130,12 +130,12 @@ static void release_remote_qp(struct remote_qp *remote)
  * moved the QP to RESET or to the error state. A QP that fails by itself keeps its registration
  * until then: the daemon must still forward the NAK that tells its peer.
  */
-static void replace_remote_qp(struct qp *qp, struct remote_qp *remote)
+static void replace_remote_qp(struct qp *qp, struct told_qp *remote)
 {
 	enum urxe_qp_state state = qp_state(qp);
 
 	if (remote || state == URXE_QPS_RESET || state == URXE_QPS_ERR) {
-		remote_qp_release(qp->remote);
+		told_qp_release(qp->remote);
 		qp->remote = remote;
 	}
 }
@@ -199,7 +199,7 @@ static void request_peer_inbox(const struct urxe_qp_attr *attr, uint32_t mask)
  * An error only sets way->daemon_error: the HCA may be able to execute the connection without both.
  */
 static void prepare_engine(const struct command *c, const struct ib_uverbs_modify_qp *request,
-			   struct urxe_qp_attr *attr, struct way *way, struct remote_qp **remote)
+			   struct urxe_qp_attr *attr, struct way *way, struct told_qp **remote)
 {
 	if (way->daemon_error)
 		return;
@@ -306,7 +306,7 @@ static int check_address(const struct qp *qp, uint32_t mask, const struct urxe_q
  * registration of its remote QP, or NULL; released after an error. With adapter.lock. 0 or a
  * negative errno value. */
 static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
-		     struct remote_qp *remote, const struct way *way)
+		     struct told_qp *remote, const struct way *way)
 {
 	int rc;
 
@@ -323,7 +323,7 @@ static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *at
 	else if (rc == -EINVAL)
 		log_path_mtu(qp, attr, mask);
 	if (rc) {
-		remote_qp_release(remote);
+		told_qp_release(remote);
 		return rc;
 	}
 	refill_hca(qp);
@@ -338,14 +338,14 @@ static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *at
 /* Does change_qp() as the only command of the queue pair. *uplink becomes the result of
  * uplink_qpn_update(). With adapter.lock. 0 or a negative errno value. */
 static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modify_qp *request,
-			    const struct urxe_qp_attr *attr, struct remote_qp *remote,
+			    const struct urxe_qp_attr *attr, struct told_qp *remote,
 			    const struct way *way, bool *uplink)
 {
 	struct qp *qp;
 	int rc = begin_qp_command(c, request->qp_handle, &qp);
 
 	if (rc) {
-		remote_qp_release(remote);
+		told_qp_release(remote);
 		return rc;
 	}
 	rc = change_qp(qp, request->attr_mask, attr, remote, way);
@@ -389,7 +389,7 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 {
 	struct ib_uverbs_ah_attr address;
 	struct urxe_qp_attr attr;
-	struct remote_qp *remote = NULL;
+	struct told_qp *remote = NULL;
 	struct way way = {0};
 	bool uplink = false;
 	int rc = check_modify(request);
@@ -418,7 +418,7 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 	 */
 	if (uplink)
 		await_uplink(c, request->qp_handle);
-	remote_qp_flush();
+	told_qp_flush();
 	return rc;
 }
 

@@ -8,9 +8,8 @@
 #include "poll/engine_run.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
-#include "requests/added_qp_requests.h"
 #include "requests/daemon_requests.h"
-#include "requests/remote_qp_requests.h"
+#include "requests/told_qp_requests.h"
 #include "uverbs/qp_command.h"
 #include "uverbs/uverbs_address.h"
 #include "uverbs/uverbs_command.h"
@@ -152,8 +151,7 @@ int cmd_destroy_qp(const struct command *c)
 	rc = destroy_qp(c, request->qp_handle, &reply.events_reported);
 	adapter_unlock_settled();
 	adapter_apply_multicast();
-	remote_qp_flush();
-	added_qp_flush();
+	told_qp_flush();
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }
 

@@ -22,9 +22,8 @@
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
-#include "requests/added_qp_requests.h"
 #include "requests/daemon_requests.h"
-#include "requests/remote_qp_requests.h"
+#include "requests/told_qp_requests.h"
 #include "uverbs/device_max.h"
 
 /* Size of a context's memfd in bytes, a multiple of the page size. The file is sparse: only rings
@@ -94,8 +93,7 @@ static void close_context(struct uverbs_file *file)
 	LIST_INSERT_HEAD(&unused, file, link);
 	adapter_unlock_settled();
 	adapter_apply_multicast();
-	remote_qp_flush();
-	added_qp_flush();
+	told_qp_flush();
 	adapter_unref(generation);
 }
 

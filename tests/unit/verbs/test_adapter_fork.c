@@ -41,7 +41,7 @@ int __real_adapter_open(uint32_t *generation);
 int __wrap_adapter_open(uint32_t *generation);
 bool __wrap_adapter_ref(uint32_t *generation);
 void __wrap_adapter_unref(uint32_t generation);
-void __wrap_remote_qp_flush(void);
+void __wrap_told_qp_flush(void);
 int __wrap_vnic_driver_lease(struct vnic_driver *nic, uint32_t *qpn_first);
 
 /* Where a signal handler forks. */
@@ -81,7 +81,7 @@ int __wrap_vnic_driver_lease(struct vnic_driver *nic, uint32_t *qpn_first)
 	return 0;
 }
 
-void __wrap_remote_qp_flush(void)
+void __wrap_told_qp_flush(void)
 {
 	fork_at(FORK_BEFORE_FLUSH);
 }
@@ -173,36 +173,36 @@ static void a_forked_child_gets_no_lease_of_its_parent(void **state)
 }
 
 /* The child has a connection of its own, of which its daemon knows. */
-static int release_of_child(struct remote_qp *parents)
+static int release_of_child(struct told_qp *parents)
 {
-	struct remote_qp *own;
+	struct told_qp *own;
 	bool kept;
 
 	adapter_lock();
-	own = remote_qp_add(3, gid, 4);
-	remote_qp_release(parents);
-	kept = LIST_FIRST(&adapter.remote_qps) == own && LIST_EMPTY(&adapter.released_remote_qps);
+	own = told_qp_restore(3, gid, 4);
+	told_qp_release(parents);
+	kept = LIST_FIRST(&adapter.remote_qps) == own && LIST_EMPTY(&adapter.released_qps);
 	adapter_unlock();
 	return kept ? 0 : 1;
 }
 
 static void a_forked_child_releases_no_connection_of_its_parent(void **state)
 {
-	struct remote_qp *remote;
+	struct told_qp *remote;
 
 	(void)state;
 	adapter_lock();
-	remote = remote_qp_add(1, gid, 2);
+	remote = told_qp_restore(1, gid, 2);
 	adapter_unlock();
 	forked_child = fork();
 	if (!forked_child)
 		_exit(release_of_child(remote));
 	expect_child_success();
 	adapter_lock();
-	remote_qp_release(remote);
+	told_qp_release(remote);
 	assert_true(LIST_EMPTY(&adapter.remote_qps));
-	assert_ptr_equal(LIST_FIRST(&adapter.released_remote_qps), remote);
-	remote_qp_forget_released();
+	assert_ptr_equal(LIST_FIRST(&adapter.released_qps), remote);
+	told_qp_forget_released();
 	adapter_unlock();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Queue pairs whose numbers the daemon takes or refuses. The test plays the daemon. */
-#include "adapter/added_qp.h"
+#include "adapter/told_qp.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -36,23 +36,23 @@ int __wrap_vnic_driver_set_qpn(struct vnic_driver *nic, uint32_t qpn, uint32_t n
 }
 
 /* The daemon learns the end of the queue pair. */
-static bool end_is_told(struct added_qp *added)
+static bool end_is_told(struct told_qp *added)
 {
 	bool told;
 
-	added_qp_release(added);
+	told_qp_release(added);
 	assert_true(LIST_EMPTY(&adapter.added_qps));
-	told = !LIST_EMPTY(&adapter.released_added_qps);
-	added_qp_forget_released();
+	told = !LIST_EMPTY(&adapter.released_qps);
+	told_qp_forget_released();
 	return told;
 }
 
-static struct added_qp *add(int the_answer)
+static struct told_qp *add(int the_answer)
 {
-	struct added_qp *added;
+	struct told_qp *added;
 
 	answer = the_answer;
-	assert_int_equal(added_qp_add_locked(NULL, QPN, &added), the_answer);
+	assert_int_equal(told_qp_add_locked(NULL, QPN, &added), the_answer);
 	assert_non_null(added);
 	return added;
 }
@@ -66,63 +66,63 @@ static void the_end_of_a_refused_number_is_not_told(void **state)
 
 static void answer_of_the_newest_daemon_counts(void **state)
 {
-	struct added_qp *added = add(-ENOSPC);
+	struct told_qp *added = add(-ENOSPC);
 
 	(void)state;
 	answer = 0;
-	added_qp_add_all(NULL);
+	told_qp_tell_all(NULL, &adapter.added_qps);
 	assert_true(end_is_told(added));
 	added = add(0);
 	answer = -ENOSPC;
-	added_qp_add_all(NULL);
+	told_qp_tell_all(NULL, &adapter.added_qps);
 	assert_false(end_is_told(added));
 }
 
 static void daemon_learns_changed_flags_of_a_qpn(void **state)
 {
-	struct added_qp *added = add(0);
+	struct told_qp *added = add(0);
 
 	(void)state;
 	assert_int_equal(flags, VNIC_QPN_REACHABLE);
-	assert_int_equal(added_qp_set_uplink(added, true), 0);
+	assert_int_equal(told_qp_set_uplink(added, true), 0);
 	assert_int_equal(flags, VNIC_QPN_REACHABLE | VNIC_QPN_UPLINK);
 	/* The message did not fit the socket. */
 	answer = -EAGAIN;
-	assert_int_equal(added_qp_set_uplink(added, false), -EAGAIN);
+	assert_int_equal(told_qp_set_uplink(added, false), -EAGAIN);
 	assert_true(added->uplink);
 	/* The daemon has gone. */
 	answer = -EPIPE;
-	assert_int_equal(added_qp_set_uplink(added, false), 0);
+	assert_int_equal(told_qp_set_uplink(added, false), 0);
 	answer = 0;
-	added_qp_add_all(NULL);
+	told_qp_tell_all(NULL, &adapter.added_qps);
 	assert_int_equal(flags, VNIC_QPN_REACHABLE);
-	added_qp_forget_all();
+	told_qp_forget_all();
 }
 
 static void a_daemon_that_has_refused_a_number_learns_no_changes(void **state)
 {
-	struct added_qp *added = add(-ENOSPC);
+	struct told_qp *added = add(-ENOSPC);
 
 	(void)state;
 	flags = 0;
 	answer = 0;
-	assert_int_equal(added_qp_set_uplink(added, true), 0);
+	assert_int_equal(told_qp_set_uplink(added, true), 0);
 	assert_int_equal(flags, 0);
-	added_qp_add_all(NULL);
+	told_qp_tell_all(NULL, &adapter.added_qps);
 	assert_int_equal(flags, VNIC_QPN_REACHABLE | VNIC_QPN_UPLINK);
-	added_qp_forget_all();
+	told_qp_forget_all();
 }
 
 static void all_records_are_forgotten_at_once(void **state)
 {
 	(void)state;
-	added_qp_release(add(0));
+	told_qp_release(add(0));
 	add(0);
 	add(-EEXIST);
-	assert_false(LIST_EMPTY(&adapter.released_added_qps));
-	added_qp_forget_all();
+	assert_false(LIST_EMPTY(&adapter.released_qps));
+	told_qp_forget_all();
 	assert_true(LIST_EMPTY(&adapter.added_qps));
-	assert_true(LIST_EMPTY(&adapter.released_added_qps));
+	assert_true(LIST_EMPTY(&adapter.released_qps));
 }
 
 int main(void)

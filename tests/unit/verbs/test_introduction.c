@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter/remote_qp.h"
+#include "adapter/told_qp.h"
 #include "loop_adapter.h"
 #include "samehost/published.h"
 
@@ -38,7 +38,7 @@ static void numbers_without_connection_are_forgotten(void **state)
 {
 	static const uint8_t dgid[16];
 	struct vnic_loop *loop = loop_adapter_open(MTU);
-	struct remote_qp *remote;
+	struct told_qp *remote;
 	struct vnic_inbox *inbox;
 	uint32_t most = 0;
 
@@ -47,7 +47,7 @@ static void numbers_without_connection_are_forgotten(void **state)
 	assert_int_equal(vnic_inbox_create(MTU, &inbox), 0);
 	((struct published *)vnic_inbox_published(inbox))->process = PROCESS;
 	adapter_lock();
-	remote = remote_qp_add(1, dgid, 0xff000011u); /* the program may set further bits */
+	remote = told_qp_restore(1, dgid, 0xff000011u); /* the program may set further bits */
 	for (uint32_t i = 0; i < 1u << 20; i += 2) {
 		assert_int_equal(qpn_process_set(&adapter.tx.processes, i + 0x11, PROCESS), 0);
 		if (2 * adapter.tx.processes.n <= adapter.tx.processes.mask)

@@ -156,7 +156,7 @@ struct qp_record {
 	uint32_t send_sge, inline_bytes, recv_sge; /* limits of one request */
 	struct work_queue_record send, receive;
 	/* If `connected`: the GID and QPN of the remote queue pair, as registered with the daemon
-	 * (adapter/remote_qp.h). */
+	 * (adapter/told_qp.h). */
 	bool connected;
 	uint8_t dgid[16];
 	uint32_t remote_qpn;

@@ -36,8 +36,8 @@
 #include "poll/polling.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
-#include "requests/added_qp_requests.h"
 #include "requests/daemon_requests.h"
+#include "requests/told_qp_requests.h"
 #include "slow_thread.h"
 #include "uverbs/ucontext.h"
 #include "uverbs/uverbs.h"
@@ -49,9 +49,9 @@
 
 static struct vnic_loop *loop;
 
-int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added);
+int __wrap_told_qp_add(uint32_t qpn, bool reachable, struct told_qp **added);
 
-int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added)
+int __wrap_told_qp_add(uint32_t qpn, bool reachable, struct told_qp **added)
 {
 	(void)qpn;
 	(void)reachable;

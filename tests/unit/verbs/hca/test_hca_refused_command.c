@@ -37,9 +37,9 @@ int __wrap_vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, cons
 	return urxed_error;
 }
 
-int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added);
+int __wrap_told_qp_add(uint32_t qpn, bool reachable, struct told_qp **added);
 
-int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added)
+int __wrap_told_qp_add(uint32_t qpn, bool reachable, struct told_qp **added)
 {
 	(void)qpn;
 	(void)reachable;

@@ -768,7 +768,7 @@ static uint32_t flags_for_next_daemon(void)
 	adapter_lock();
 	adapter.reconnecting = true;
 	uplink_qpns_update();
-	added_qp_add_all(adapter.nic);
+	told_qp_tell_all(adapter.nic, &adapter.added_qps);
 	adapter.reconnecting = false;
 	adapter_unlock();
 	return urxed.flags;
