@@ -289,6 +289,11 @@ static void write_net_dir(struct tree *t, const struct host *host)
 	make_dirs(t, dir);
 }
 
+/*
+ * Writes the version to device/fw_ver, and makes fw_ver a link to it. So a daemon of another
+ * version later renames only a file in device/. A rename in the device's directory itself would
+ * change that directory's modification time (set_time).
+ */
 static void write_version(struct tree *t)
 {
 	char path[PATH_ROOM], target;

@@ -31,7 +31,7 @@ static bool enter_state(struct bond_health *h, uint64_t now, enum bond_state sta
 	return true;
 }
 
-/* Returns the state after an event; in the same state a member stays in it. */
+/* Counts the event, and returns the state after it. */
 static enum bond_state next_state(struct bond_health *h, enum bond_event event)
 {
 	switch (event) {

@@ -267,6 +267,8 @@ static int load_filter(scmp_filter_ctx filter)
 	int rc = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
 
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	/* The kernel's errors are returned, not ECANCELED. */
+	(void)seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);
 	rc = rc ?: allow_names(filter) ?: allow_families(filter);
 	rc = rc ?: allow_protection(filter, SCMP_SYS(mmap));
 	rc = rc ?: allow_protection(filter, SCMP_SYS(mprotect));

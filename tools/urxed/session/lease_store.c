@@ -81,9 +81,8 @@ static bool write_at(struct lease_store *r, const void *data, size_t len, size_t
 	return true;
 }
 
-/* Logs the errno of a failed write. Limits the number of lines, because each lease writes to the
- * file, and the disk may stay full. */
-/* Writes to the file unless it is closed, and logs an error. */
+/* Writes to the file unless it is closed, and logs an error. Limits the number of lines, because
+ * each lease writes to the file, and the disk may stay full. */
 static void store(struct lease_store *r, const void *data, size_t len, size_t at)
 {
 	static struct log_ratelimit limit;

@@ -33,7 +33,7 @@ void process_name(pid_t pid, char name[PROCESS_NAME])
 	snprintf(name, PROCESS_NAME, "%s-%d", program, pid);
 }
 
-#define PIDFS_MAGIC 0x50494446
+#define PIDFS_MAGIC 0x50494446 /* PID_FS_MAGIC of newer linux/magic.h */
 
 uint64_t process_status_mask(const char *path, const char *field)
 {

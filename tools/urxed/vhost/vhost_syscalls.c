@@ -98,6 +98,9 @@ static const struct syscall_rule allowed[] = {
 	CALL(futex),
 	CHECKED(clone, 1, HAS(0, CLONE_THREAD)),
 	FAIL_CALL(clone3, ENOSYS),
+	/* Sets an address as clone with CLONE_CHILD_CLEARTID does, where glibc waits for the end of
+	 * a thread. */
+	CALL(set_tid_address),
 	CALL(set_robust_list),
 	CALL(rseq),
 	CALL(sigaltstack),
@@ -139,9 +142,6 @@ static const struct syscall_rule allowed[] = {
 	CALL(unlink),
 	CALL(access),
 	CALL(time),
-	/* Allowed, because clone with CLONE_CHILD_CLEARTID sets the same address, too: glibc waits
-	 * there for the end of a thread. */
-	CALL(set_tid_address),
 };
 
 static const struct syscall_rule connect_rule = CALL(connect);
@@ -167,13 +167,23 @@ static int add_rules(scmp_filter_ctx filter, const struct syscall_rule *rules, s
 	return rc;
 }
 
-/* The process has set no_new_privs already, and the first filter forbids to set it again. */
+/* The process has set no_new_privs already, and the first filter forbids to set it again. SYSRAWRC:
+ * the kernel's errors are returned. Kernels before 5.11 check a search tree faster than a list. */
 static int load_filter(scmp_filter_ctx filter)
 {
+	(void)seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);
+	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	return seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS)
 		       ?: seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 0)
 		       ?: seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1)
 		       ?: seccomp_load(filter);
+}
+
+/* Other architectures have other arguments, as s390x for clone, or other calls, as mmap2. */
+static bool knows_arguments(void)
+{
+	return seccomp_arch_native() == SCMP_ARCH_X86_64 ||
+	       seccomp_arch_native() == SCMP_ARCH_AARCH64;
 }
 
 /* Installs a filter of the rules, and of `optional` unless it is NULL; `otherwise`: what other
@@ -181,9 +191,12 @@ static int load_filter(scmp_filter_ctx filter)
 static int install_filter(const struct syscall_rule *rules, size_t n,
 			  const struct syscall_rule *optional, uint32_t otherwise)
 {
-	scmp_filter_ctx filter = seccomp_init(otherwise);
+	scmp_filter_ctx filter;
 	int rc;
 
+	if (!knows_arguments())
+		return -ENOTSUP;
+	filter = seccomp_init(otherwise);
 	if (!filter)
 		return -ENOMEM;
 	rc = add_rules(filter, rules, n) ?: add_rules(filter, optional, optional != NULL)

@@ -9,7 +9,7 @@
  * Installs a seccomp filter in all threads of the process, which has set no_new_privs. A system
  * call outside the list in vhost_syscalls.c fails with EPERM; a system call of another architecture
  * kills the process. `connects`: the process may connect UNIX sockets. Returns 0 or a negative
- * errno value.
+ * errno value; -ENOTSUP on architectures other than x86-64 and arm64.
  */
 int vhost_syscalls_limit(bool connects);
 /* Takes away the calls that only the port's start needs; call it after that start. Returns as

@@ -9,10 +9,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -34,8 +37,8 @@ static int result_of(long rc)
 	return rc < 0 ? errno : 0;
 }
 
-/* The exit status of a confined process is the result of the attempt. */
-static int run_confined(attempt_fn *attempt, bool connects, bool further)
+/* Returns the wait status of a confined process, whose exit status is the result of the attempt. */
+static int wait_confined(attempt_fn *attempt, bool connects, bool further)
 {
 	pid_t pid = fork();
 	int status;
@@ -47,6 +50,13 @@ static int run_confined(attempt_fn *attempt, bool connects, bool further)
 		_exit(attempt());
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static int run_confined(attempt_fn *attempt, bool connects, bool further)
+{
+	const int status = wait_confined(attempt, connects, further);
+
 	assert_true(WIFEXITED(status));
 	assert_int_not_equal(WEXITSTATUS(status), 255);
 	return WEXITSTATUS(status);
@@ -136,6 +146,24 @@ static int map_code(void)
 	return page == MAP_FAILED ? errno : 0;
 }
 
+static int make_code(void)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return result_of(mprotect(page, 4096, PROT_READ | PROT_EXEC));
+}
+
+static int make_dumpable(void)
+{
+	return result_of(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
+}
+
+/* TIOCSTI would type into a terminal. */
+static int type_into_terminal(void)
+{
+	return result_of(ioctl(STDIN_FILENO, TIOCSTI, "x"));
+}
+
 static int raise_limit(void)
 {
 	const struct rlimit limit = {64, 64};
@@ -152,8 +180,99 @@ static void test_files_processes_and_sockets_cannot_be_opened(void **state)
 	expect_refused(open_inet);
 	expect_refused(open_datagram);
 	expect_refused(map_code);
+	expect_refused(make_code);
+	expect_refused(make_dumpable);
+	expect_refused(type_into_terminal);
 	expect_refused(raise_limit);
 }
+
+/* The kernel uses the lower 32 bits of a command, so the filter compares no others. */
+static int get_flags_with_upper_bits(void)
+{
+	return result_of(syscall(SYS_fcntl, STDERR_FILENO, F_GETFL | 1ull << 32));
+}
+
+static void test_upper_bits_of_arguments_are_ignored(void **state)
+{
+	(void)state;
+	assert_int_equal(run_confined(get_flags_with_upper_bits, false, true), 0);
+}
+
+/* The kernel answers EFAULT for a filter at address 0. */
+static int filter_again(void)
+{
+	return result_of(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL));
+}
+
+static void test_the_second_filter_is_the_last(void **state)
+{
+	(void)state;
+	assert_int_equal(run_confined(filter_again, false, false), EFAULT);
+	assert_int_equal(run_confined(filter_again, false, true), EPERM);
+}
+
+/* --- Threads that run before the filter */
+
+static sem_t limited;
+
+static void *open_when_limited(void *unused)
+{
+	sem_wait(&limited);
+	_exit(open_file());
+	return unused;
+}
+
+static void test_earlier_threads_are_limited(void **state)
+{
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(sem_init(&limited, 0, 0), 0);
+	pid = fork();
+	if (!pid) {
+		if (pthread_create(&thread, NULL, open_when_limited, NULL) ||
+		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || vhost_syscalls_limit(false))
+			_exit(255);
+		sem_post(&limited);
+		pthread_join(thread, NULL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), EPERM);
+}
+
+/* --- System calls of other architectures, whose numbers mean other calls */
+
+#ifdef __x86_64__
+/* Number 20 is getpid in i386's table. */
+static int call_as_i386(void)
+{
+	long number = 20;
+
+	__asm__ volatile("int $0x80" : "+a"(number) : : "memory");
+	return 0;
+}
+
+static int call_as_x32(void)
+{
+	return result_of(syscall(SYS_getpid | 0x40000000));
+}
+
+static void test_calls_of_other_architectures_kill(void **state)
+{
+	attempt_fn *const attempts[] = {call_as_i386, call_as_x32};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const int status = wait_confined(attempts[i], false, i);
+
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), SIGSYS);
+	}
+}
+#endif
 
 /* --- The socket of the port */
 
@@ -230,6 +349,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_other_processes_are_out_of_reach),
 		cmocka_unit_test(test_files_processes_and_sockets_cannot_be_opened),
+		cmocka_unit_test(test_upper_bits_of_arguments_are_ignored),
+		cmocka_unit_test(test_the_second_filter_is_the_last),
+		cmocka_unit_test(test_earlier_threads_are_limited),
+#ifdef __x86_64__
+		cmocka_unit_test(test_calls_of_other_architectures_kill),
+#endif
 		cmocka_unit_test(test_a_listener_makes_its_socket_only),
 		cmocka_unit_test(test_who_connects_may_do_so_again),
 		cmocka_unit_test(test_threads_start_before_the_port_does),
