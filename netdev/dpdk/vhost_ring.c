@@ -21,10 +21,5 @@ bool vhost_ring_has_buffer(uint16_t port)
 
 int vhost_ring_offer_one_pair(const char *path)
 {
-	uint64_t protocol;
-
-	return rte_vhost_driver_get_protocol_features(path, &protocol)
-		       ?: rte_vhost_driver_set_protocol_features(
-				  path, protocol & ~RTE_BIT64(VHOST_USER_PROTOCOL_F_MQ))
-		       ?: rte_vhost_driver_disable_features(path, RTE_BIT64(VIRTIO_NET_F_MQ));
+	return rte_vhost_driver_disable_features(path, RTE_BIT64(VIRTIO_NET_F_MQ));
 }

@@ -15,9 +15,11 @@
 bool vhost_ring_has_buffer(uint16_t port);
 
 /*
- * Offers one pair of rings to the guest that connects to the socket, because the port reads no
- * more. DPDK would offer 128, and QEMU would let the guest send into rings that nobody reads. Call
- * right after the device's configuration, which opens the socket. Returns 0 or DPDK's error.
+ * Offers one pair of rings to the guest of the QEMU that connects to the socket, because the port
+ * reads no more. DPDK would offer 128 pairs, and the guest would send into rings that nobody reads.
+ * QEMU itself may still ask for more (queues=2), which a guest without VIRTIO_NET_F_MQ leaves
+ * unused. Call right after the device's configuration, which opens the socket. Returns 0 or DPDK's
+ * error.
  */
 int vhost_ring_offer_one_pair(const char *path);
 

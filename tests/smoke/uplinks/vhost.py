@@ -255,9 +255,11 @@ def check_refused(build):
 
 
 def check_one_queue(build):
-    """The port offers one pair of queues: a machine with more would send into rings that the port does not read."""
+    """The port does not offer multiqueue to the machine, which would send into rings that the port does not read.
+
+    QEMU itself may have queues=2, as machines that were started with an earlier urxed may."""
     get_features, get_protocol_features, version = 1, 15, 1
-    multiqueue = {get_features: 22, get_protocol_features: 0}
+    multiqueue = {get_features: (22, 0), get_protocol_features: (0, 1)}
     for connects in (False, True):
         with hosts(build, 1) as (host,), socket.socket(socket.AF_UNIX) as machine:
             path = os.path.join(host.run_dir, 'vm')
@@ -271,10 +273,10 @@ def check_one_queue(build):
                 machine.connect(path)
             peer = machine.accept()[0] if connects else machine
             peer.settimeout(20 * BUSY)
-            for request, bit in multiqueue.items():
+            for request, (bit, value) in multiqueue.items():
                 peer.sendall(struct.pack('=III', request, version, 0))
                 features = struct.unpack('=IIIQ', peer.recv(20, socket.MSG_WAITALL))[3]
-                if not features or features >> bit & 1:
+                if not features or features >> bit & 1 != value:
                     raise Failure(f'the answer to request {request} is {features:#x}')
 
 
