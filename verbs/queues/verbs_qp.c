@@ -215,8 +215,10 @@ void qp_destroy(struct object *object)
 	if (qp->flushing)
 		LIST_REMOVE(qp, flushing_link);
 	leases_assign(&adapter.leases, qp->qpn, NULL);
-	told_qp_release(qp->remote);
+	/* The record that is released last is told first: the daemon keeps the QPN until it has
+	 * removed the remote QP. */
 	told_qp_release(qp->added);
+	told_qp_release(qp->remote);
 	urxe_qp_destroy(qp->qp);
 	adapter_update_multicast();
 	queue_destroy(&qp->sq.ring, &object->file->queues);

@@ -86,8 +86,6 @@ void told_qp_flush(void)
 {
 	struct told_qp *told;
 
-	if (LIST_EMPTY(&adapter.released_qps))
-		return;
 	while ((told = next_released())) {
 		/* Ignores the result: it fails only if the daemon has ended, and forgotten all. */
 		adapter_tell_qp(told, false);

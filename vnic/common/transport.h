@@ -21,6 +21,8 @@ struct vnic_passed {
 	int fds[VNIC_UPLINK_SOCKETS]; /* the most descriptors of an answer */
 };
 
+_Static_assert(VNIC_INBOX_FDS <= VNIC_UPLINK_SOCKETS, "room for the descriptors of an inbox");
+
 struct vnic_transport_ops {
 	/* Allocates zeroed memory that the device sees at address 0; called once. */
 	int (*memory)(struct vnic_transport *transport, uint64_t size, void **memory);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The daemon's notices. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "driver_private.h"
@@ -11,10 +12,22 @@ void vnic_driver_init_notices(struct vnic_driver *drv)
 	memset(drv->introduced_fds, -1, sizeof(drv->introduced_fds));
 }
 
+/* Closes descriptors of the driver. A child that a signal handler forks meanwhile does not close
+ * them, because the numbers may be those of other files by then. */
+static void close_fds(int *fds, uint32_t n)
+{
+	int closing[VNIC_INBOX_FDS];
+
+	memcpy(closing, fds, n * sizeof(*fds));
+	memset(fds, -1, n * sizeof(*fds));
+	atomic_signal_fence(memory_order_seq_cst);
+	vnic_close_fds(closing, n);
+}
+
 void vnic_driver_close_notices(struct vnic_driver *drv)
 {
-	vnic_close_fds(&drv->record_fd, 1);
-	vnic_close_fds(drv->introduced_fds, VNIC_INBOX_FDS);
+	close_fds(&drv->record_fd, 1);
+	close_fds(drv->introduced_fds, VNIC_INBOX_FDS);
 }
 
 bool vnic_driver_port_valid(uint16_t mtu, const struct vnic_attach_port *port)
@@ -50,7 +63,7 @@ static bool is_record(const union vnic_message *message, int len, uint32_t fd_co
 
 static void store_record(struct vnic_driver *drv, int fd)
 {
-	vnic_close_fds(&drv->record_fd, 1);
+	close_fds(&drv->record_fd, 1);
 	drv->record_fd = fd;
 	drv->record_asked = true;
 }
@@ -67,7 +80,7 @@ bool vnic_driver_record(struct vnic_driver *drv, int *ring)
 
 static void store_introduction(struct vnic_driver *drv, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 {
-	vnic_close_fds(drv->introduced_fds, VNIC_INBOX_FDS);
+	close_fds(drv->introduced_fds, VNIC_INBOX_FDS);
 	drv->introduced_qpn = qpn;
 	memcpy(drv->introduced_fds, fds, sizeof(drv->introduced_fds));
 }

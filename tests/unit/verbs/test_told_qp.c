@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Queue pairs whose numbers the daemon takes or refuses. The test plays the daemon. */
+/* Queue pairs whose numbers and connections the daemon takes or refuses. The test plays the daemon.
+ */
 #include "adapter/told_qp.h"
 
 #include <errno.h>
@@ -14,19 +15,32 @@
 
 #include "adapter/adapter.h"
 
-#define QPN 0x123u
+#define QPN       0x123u
+#define LOCAL_QPN 0x77u
 
 static int answer;     /* of the daemon */
 static uint32_t flags; /* that the daemon has read last */
 
 int __wrap_vnic_driver_add_qpn(struct vnic_driver *nic, uint32_t qpn, uint32_t new_flags);
 int __wrap_vnic_driver_set_qpn(struct vnic_driver *nic, uint32_t qpn, uint32_t new_flags);
+int __wrap_vnic_driver_register(struct vnic_driver *nic, uint32_t local_qpn, const uint8_t dgid[16],
+				uint32_t qpn);
 
 int __wrap_vnic_driver_add_qpn(struct vnic_driver *nic, uint32_t qpn, uint32_t new_flags)
 {
 	(void)nic;
 	assert_int_equal(qpn, QPN);
 	flags = new_flags;
+	return answer;
+}
+
+int __wrap_vnic_driver_register(struct vnic_driver *nic, uint32_t local_qpn, const uint8_t dgid[16],
+				uint32_t qpn)
+{
+	(void)nic;
+	(void)dgid;
+	assert_int_equal(local_qpn, LOCAL_QPN);
+	assert_int_equal(qpn, QPN);
 	return answer;
 }
 
@@ -113,6 +127,20 @@ static void a_daemon_that_has_refused_a_number_learns_no_changes(void **state)
 	told_qp_forget_all();
 }
 
+static void the_end_of_a_refused_connection_is_not_told(void **state)
+{
+	static const uint8_t gid[16];
+	struct told_qp *remote = told_qp_restore(LOCAL_QPN, gid, QPN);
+
+	(void)state;
+	assert_true(end_is_told(remote));
+	remote = told_qp_restore(LOCAL_QPN, gid, QPN);
+	answer = -EACCES;
+	assert_int_equal(told_qp_tell_all(NULL, &adapter.remote_qps), -EACCES);
+	assert_false(end_is_told(remote));
+	assert_true(LIST_EMPTY(&adapter.remote_qps));
+}
+
 static void all_records_are_forgotten_at_once(void **state)
 {
 	(void)state;
@@ -132,6 +160,7 @@ int main(void)
 		cmocka_unit_test(answer_of_the_newest_daemon_counts),
 		cmocka_unit_test(daemon_learns_changed_flags_of_a_qpn),
 		cmocka_unit_test(a_daemon_that_has_refused_a_number_learns_no_changes),
+		cmocka_unit_test(the_end_of_a_refused_connection_is_not_told),
 		cmocka_unit_test(all_records_are_forgotten_at_once),
 	};
 
