@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <samehost/peer.h>
-#include <samehost/reference.h>
-
 /* Room that urxe_output needs for a frame: Ethernet header, VLAN tag, and the vNIC's MTU. */
 #define FRAME_ROOM(mtu) ((uint32_t)(mtu) + 18)
 
@@ -15,15 +12,6 @@
  * burst counts as large (are_large). The engine builds frames of a stream in the peer's inbox while
  * it holds the lock word; the copies that this saves are worth that only for large frames. */
 #define STREAM_FRAME 1024
-
-struct tx_route {
-	struct vnic_outbox *outbox;
-	uint8_t mac[6];        /* of the device of the inbox's owner */
-	struct peer *peer;     /* the inbox's owner; NULL: there was no memory for it */
-	uint64_t stuck_since;  /* since when the inbox takes no frame; 0: it takes frames */
-	uint64_t detour_until; /* frames go by the switch until this time (clock_now()) */
-	enum vnic_bypass_counter detour_reason; /* counts the frames that go by the switch */
-};
 
 int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_group *const *uplink,
 	    struct peers *peers, const struct vnic_attach_welcome *welcome)
@@ -35,7 +23,7 @@ int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_group *const *
 		.peers = peers,
 		.mtu = welcome->mtu,
 		.process = VNIC_BLOCK(welcome->qpn_first),
-		.routes = calloc(VNIC_BLOCKS, sizeof(struct tx_route *)),
+		.routes = calloc(VNIC_BLOCKS, sizeof(struct peer_route *)),
 		.spares = malloc((size_t)TX_BURST * FRAME_ROOM(welcome->mtu)),
 	};
 	memcpy(tx->mac, welcome->mac, sizeof(tx->mac));
@@ -47,16 +35,12 @@ int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_group *const *
 
 static void close_route(struct tx *tx, uint32_t process)
 {
-	struct tx_route *route = tx->routes[process];
+	struct peer_route *route = tx->routes[process];
 
 	tx->routes[process] = NULL;
 	if (tx->stream == route)
 		tx->stream = NULL;
-	if (route->peer)
-		peer_close(route->peer);
-	else
-		vnic_outbox_close(route->outbox);
-	free(route);
+	peer_route_close(route);
 }
 
 void tx_destroy(struct tx *tx)
@@ -105,38 +89,28 @@ static uint32_t process_of(const struct tx *tx, uint32_t qpn)
 	return VNIC_BLOCK(qpn) % VNIC_BLOCKS;
 }
 
-static struct tx_route **route_entry(const struct tx *tx, uint32_t qpn)
+static struct peer_route **route_entry(const struct tx *tx, uint32_t qpn)
 {
 	return &tx->routes[process_of(tx, qpn)];
 }
 
-static bool leads_to(const struct tx_route *route, const uint8_t mac[6])
-{
-	return route && !memcmp(mac, route->mac, sizeof(route->mac));
-}
-
-/* Whether no thread takes frames from the inbox any more. */
-static bool has_ended(const struct tx_route *route)
-{
-	return vnic_outbox_closed(route->outbox) || (route->peer && peer_has_ended(route->peer));
-}
-
 bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 {
-	const struct tx_route *route = *route_entry(tx, qpn);
+	const struct peer_route *route = *route_entry(tx, qpn);
 	uint32_t process;
 
 	/* False if an HCA may have chosen the QPN: since the table was filled, the HCA may have
 	 * given it to another process. */
 	return !qpn_process_find(&tx->processes, qpn & 0xffffff, &process) &&
-	       leads_to(route, mac) && !has_ended(route);
+	       peer_route_leads_to(route, mac) && !peer_route_has_ended(route);
 }
 
 struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 {
-	const struct tx_route *route = *route_entry(tx, qpn);
+	const struct peer_route *route = *route_entry(tx, qpn);
 
-	if (!leads_to(route, mac) || !vnic_driver_bypass_allowed(tx->nic) || has_ended(route))
+	if (!peer_route_leads_to(route, mac) || !vnic_driver_bypass_allowed(tx->nic) ||
+	    peer_route_has_ended(route))
 		return NULL;
 	return route->peer;
 }
@@ -145,25 +119,8 @@ struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 static void close_ended(struct tx *tx)
 {
 	for (uint32_t i = 0; i < VNIC_BLOCKS; i++)
-		if (tx->routes[i] && has_ended(tx->routes[i]))
+		if (tx->routes[i] && peer_route_has_ended(tx->routes[i]))
 			close_route(tx, i);
-}
-
-/* Makes the route to an inbox; the route takes over the outbox. `process`: the block (VNIC_BLOCK)
- * of one of the owner's QPNs. NULL: no memory, and the outbox is closed. */
-static struct tx_route *make_route(struct tx *tx, const uint8_t mac[6], uint32_t process,
-				   struct vnic_outbox *outbox)
-{
-	struct tx_route *route = calloc(1, sizeof(*route));
-
-	if (!route) {
-		vnic_outbox_close(outbox);
-		return NULL;
-	}
-	route->outbox = outbox;
-	memcpy(route->mac, mac, sizeof(route->mac));
-	route->peer = peer_open(tx->peers, outbox, process);
-	return route;
 }
 
 int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, bool of_hca,
@@ -179,16 +136,16 @@ int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, bool of_hca,
 	if (of_hca || qpn_process_find(&tx->processes, qpn & 0xffffff, &before)) {
 		process = peer_published_process(vnic_outbox_published(outbox));
 		rc = qpn_process_set(&tx->processes, qpn & 0xffffff, process);
-		/* leads_to(): the adapter already has the inbox, for another queue pair of the same
-		 * process. */
-		if (rc || leads_to(tx->routes[process], mac)) {
+		/* peer_route_leads_to(): the adapter already has the inbox, for another queue pair
+		 * of the same process. */
+		if (rc || peer_route_leads_to(tx->routes[process], mac)) {
 			vnic_outbox_close(outbox);
 			return rc;
 		}
 	}
 	if (tx->routes[process])
 		close_route(tx, process);
-	tx->routes[process] = make_route(tx, mac, process, outbox);
+	tx->routes[process] = peer_route_open(tx->peers, outbox, mac, process);
 	return tx->routes[process] ? 0 : -ENOMEM;
 }
 
@@ -208,12 +165,12 @@ static bool is_for_own_mac(const struct tx *tx, const uint8_t *frame)
 }
 
 /* The inbox for the slot's frame. NULL: the frame goes by the direct uplink or the switch. */
-static struct tx_route *route_for_slot(struct tx *tx, uint64_t now, uint32_t slot)
+static struct peer_route *route_for_slot(struct tx *tx, uint64_t now, uint32_t slot)
 {
-	struct tx_route *route = *route_entry(tx, tx->qpns[slot]);
+	struct peer_route *route = *route_entry(tx, tx->qpns[slot]);
 
 	/* The MAC is compared, because the QPN of a multicast packet names no process. */
-	if (!leads_to(route, tx->slots[slot].data))
+	if (!peer_route_leads_to(route, tx->slots[slot].data))
 		return NULL;
 	if (!vnic_driver_bypass_allowed(tx->nic)) {
 		tx_count(tx, VNIC_BYPASS_OFF, 1);
@@ -262,15 +219,15 @@ static uint32_t reserve_slots(struct tx *tx, uint64_t now, uint32_t n)
 /*
  * Reserves up to n buffers of the inbox into which the engine is to write the next burst
  * (tx.stream), and returns their number. 0: there is no such inbox; n is more than 1, and the last
- * frames were not large; bypass is forbidden; frames to the inbox go by the switch (TX_DETOUR_NS);
- * the peer has ended; or the inbox takes no frames now.
+ * frames were not large; bypass is forbidden; frames to the inbox go by the switch
+ * (detour_until); the peer has ended; or the inbox takes no frames now.
  */
 static uint32_t reserve_stream_slots(struct tx *tx, uint64_t now, uint32_t n)
 {
-	struct tx_route *route = tx->stream;
+	struct peer_route *route = tx->stream;
 
 	if (!route || (n > 1 && !tx->stream_large) || now < route->detour_until ||
-	    !vnic_driver_bypass_allowed(tx->nic) || has_ended(route))
+	    !vnic_driver_bypass_allowed(tx->nic) || peer_route_has_ended(route))
 		return 0;
 	return vnic_outbox_reserve(route->outbox, tx->stream_slots, n);
 }
@@ -298,7 +255,7 @@ uint32_t tx_reserve(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint
 static bool goes_to(const struct tx *tx, const struct urxe_frame *frame, uint32_t process)
 {
 	return process_of(tx, frame->dest_qpn) == process &&
-	       leads_to(tx->routes[process], frame->data);
+	       peer_route_leads_to(tx->routes[process], frame->data);
 }
 
 bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
@@ -323,18 +280,9 @@ static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct 
 			 goes_to(tx, frame, process_of(tx, frame->dest_qpn));
 
 	to->len = frame->len - (cut ? URXE_ICRC_LEN : 0);
-	to->reference = (struct vnic_reference){0};
-	if (!frame->reference.length)
-		return;
-	to->reference = (struct vnic_reference){
-		.address = frame->reference.address,
-		.length = frame->reference.length,
-		.packets = frame->reference.packets,
-		.generation = frame->reference.generation,
-		.qpn = frame->reference.src_qpn,
-		.n_pieces = frame->reference.n_pieces,
-	};
-	tx_count(tx, VNIC_BYPASS_REFERRED, 1);
+	to->reference = peer_route_reference(frame);
+	if (frame->reference.length)
+		tx_count(tx, VNIC_BYPASS_REFERRED, 1);
 }
 
 /* Moves a frame that is not for the stream's inbox out of that inbox, into a buffer of the NIC. */
@@ -444,15 +392,14 @@ static enum vnic_bypass_counter stall_reason(enum vnic_outbox_status status)
 }
 
 /*
- * Call it when the inbox has refused a frame. True: the inbox has taken none for
- * TX_INBOX_STALLED_NS, so the frames to it go by the switch for TX_DETOUR_NS. False: the frame
- * waits, and tx tries the inbox again at tx->retry_at.
+ * Call it when the inbox has refused a frame. True: the inbox is stalled, so the frames to it go by
+ * the switch for PEER_ROUTE_DETOUR_NS. False: the frame waits, and tx tries the inbox again at
+ * tx->retry_at.
  */
-static bool detour_if_stalled(struct tx *tx, struct tx_route *route, uint64_t now,
+static bool detour_if_stalled(struct tx *tx, struct peer_route *route, uint64_t now,
 			      enum vnic_outbox_status status)
 {
-	if (measure_duration(&route->stuck_since, now) >= TX_INBOX_STALLED_NS) {
-		route->detour_until = now + TX_DETOUR_NS;
+	if (peer_route_stalls(route, now)) {
 		route->detour_reason = stall_reason(status);
 		return true;
 	}
@@ -467,7 +414,7 @@ static uint32_t run_length(const struct tx *tx)
 
 	while (first + n < tx->count &&
 	       process_of(tx, tx->qpns[first + n]) == process_of(tx, tx->qpns[first]) &&
-	       leads_to(*route_entry(tx, tx->qpns[first]), tx->slots[first + n].data))
+	       peer_route_leads_to(*route_entry(tx, tx->qpns[first]), tx->slots[first + n].data))
 		n++;
 	return n;
 }
@@ -520,12 +467,12 @@ static void take_aside(struct tx *tx)
 }
 
 /* Sends the next frames to their inbox. False: the next frame has to wait. */
-static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
+static bool send_to_inbox(struct tx *tx, struct peer_route *route, uint64_t now)
 {
 	enum vnic_outbox_status status = VNIC_OUTBOX_CLOSED;
 	uint32_t n = run_length(tx), sent = 0;
 
-	if (!has_ended(route))
+	if (!peer_route_has_ended(route))
 		sent = vnic_outbox_send(route->outbox, &tx->slots[tx->first], n, &status);
 	tx_count(tx, VNIC_BYPASS_SENT, sent);
 	if (status == VNIC_OUTBOX_CLOSED) {
@@ -755,7 +702,7 @@ static void guard_waiting_ack(struct tx *tx)
 /* Sends the next frames. False: the next frame has to wait. */
 static bool send_next(struct tx *tx, uint64_t now)
 {
-	struct tx_route *route = route_for_slot(tx, now, tx->first);
+	struct peer_route *route = route_for_slot(tx, now, tx->first);
 
 	if (route)
 		return send_to_inbox(tx, route, now);
@@ -803,8 +750,8 @@ static bool are_large(const struct urxe_frame *frames, uint32_t n)
  * there, and they are large, or they are one frame and the last burst's first frame went there,
  * too.
  */
-static struct tx_route *detect_stream(const struct tx *tx, const struct urxe_frame *frames,
-				      uint32_t n, uint32_t process, bool large)
+static struct peer_route *detect_stream(const struct tx *tx, const struct urxe_frame *frames,
+					uint32_t n, uint32_t process, bool large)
 {
 	if (!large && (n > 1 || process != tx->stream_process))
 		return NULL;
@@ -819,7 +766,7 @@ bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 	uint32_t process = n ? process_of(tx, frames[0].dest_qpn) : tx->stream_process;
 	bool large = n ? are_large(frames, n) : tx->stream_large;
 	/* Reads the frames now: after send_stream() their memory belongs to the receiver. */
-	struct tx_route *next = n ? detect_stream(tx, frames, n, process, large) : tx->stream;
+	struct peer_route *next = n ? detect_stream(tx, frames, n, process, large) : tx->stream;
 
 	if (tx->n_stream_slots)
 		send_stream(tx, frames, n);
@@ -849,18 +796,7 @@ bool tx_convert_received(const struct tx *tx, const struct vnic_frame *buffer, b
 			 struct urxe_frame *frame)
 {
 	const struct vnic_reference *reference = &buffer->reference;
-	const struct tx_route *sender;
 
-	*frame = (struct urxe_frame){
-		.data = buffer->data,
-		.len = buffer->len + (from_inbox ? URXE_ICRC_LEN : 0),
-		.without_icrc = from_inbox,
-	};
-	if (!reference->length)
-		return true;
-	sender = *route_entry(tx, reference->qpn);
-	if (!sender || !sender->peer)
-		return false;
-	frame->reference = reference_of(buffer, sender->peer);
-	return true;
+	return peer_route_convert(reference->length ? *route_entry(tx, reference->qpn) : NULL,
+				  buffer, from_inbox, frame);
 }

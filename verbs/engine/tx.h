@@ -6,9 +6,9 @@
  *
  * The engine writes into transmit buffers of the NIC. Frames for an inbox are copied from there;
  * frames for the switch stay, or move down to the next free buffer. A frame whose inbox is full or
- * locked waits, and so do the frames behind it. After TX_INBOX_STALLED_NS the waiting frames go by
- * the switch, and those with a payload reference are lost. If a queue pair is about to end, frames
- * do not wait (tx_hurry).
+ * locked waits, and so do the frames behind it. After PEER_ROUTE_STALLED_NS the waiting frames go
+ * by the switch, and those with a payload reference are lost. If a queue pair is about to end,
+ * frames do not wait (tx_hurry).
  *
  * If the frames of a burst are large on average and go to one inbox, the engine writes the next
  * burst into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). It
@@ -37,6 +37,7 @@
 
 #include <netdev/packet_port.h>
 #include <rxe/rxe.h>
+#include <samehost/peer_route.h>
 #include <vnic/driver.h>
 
 #include "engine/qpn_process.h"
@@ -52,30 +53,11 @@
  * receiver gives back some buffers.
  */
 #define TX_RETRY_NS 50000u
-/*
- * If an inbox has been full, or its lock word held, for this time, frames go by the switch instead.
- * Its receiver, or the sender that holds the lock word, has had no processor for some time slices,
- * or is stopped. A shorter time reorders frames whenever a sender loses the processor while it
- * holds a lock word: with 1 ms, MPI's alltoall of eight ranks on two processors took 2.2 to 2.8
- * times as long beside other load (docs/decisions.md).
- */
-#define TX_INBOX_STALLED_NS 100000000u
 /* After this time without a free buffer of the NIC, the switch counts as stalled, and frames for it
  * are discarded. */
 #define TX_SWITCH_FULL_NS 100000000u
 /* If the direct uplink has taken no frame for this time, frames for it are discarded. */
 #define TX_UPLINK_FULL_NS 100000000u
-/*
- * Once an inbox was full or locked for TX_INBOX_STALLED_NS, frames to it go by the switch for this
- * time, and then to the inbox again. A shorter time would change between the two more often, and
- * each change reorders frames, which costs the receiver.
- */
-#define TX_DETOUR_NS 10000000u
-
-struct tx_route;
-struct peer;
-struct peers;
-
 struct tx {
 	struct vnic_driver *nic;
 	struct packet_group *const *uplink; /* the adapter's direct uplink; *uplink is NULL: none */
@@ -95,10 +77,10 @@ struct tx {
 	bool acknowledges[TX_BURST]; /* the frame is an ACK without data, and no NAK */
 	bool cut[TX_BURST];          /* `len` of the slot leaves out the ICRC, as in inboxes */
 	/* The inbox into which the engine writes the next burst, and its buffers. */
-	struct tx_route *stream; /* the inbox; NULL: the engine writes to the NIC's buffers */
-	uint32_t stream_process; /* number of the process that got the last burst's first frame */
-	bool stream_large;       /* the last frames were large; if not, only a burst of one frame
-				    is written to the inbox next */
+	struct peer_route *stream; /* the inbox; NULL: the engine writes to the NIC's buffers */
+	uint32_t stream_process;   /* number of the process that got the last burst's first frame */
+	bool stream_large;         /* the last frames were large; if not, only a burst of one frame
+				      is written to the inbox next */
 	struct vnic_frame stream_slots[TX_BURST];
 	uint32_t n_stream_slots;     /* while > 0, this process holds the inbox's lock word */
 	struct urxe_frame *reserved; /* `frames` of the last tx_reserve, which tx_unlock_inbox
@@ -122,11 +104,11 @@ struct tx {
 	uint8_t ack[VNIC_LAST_FRAME_MAX]; /* an ACK that is kept for the next system call */
 	uint32_t ack_len;                 /* bytes of that ACK; 0: none */
 	uint32_t ack_qpn;                 /* QPN of its destination */
-	uint64_t full_since;      /* when the NIC ran out of free buffers; 0: it has free ones */
-	bool switch_lost;         /* the daemon has ended: the NIC gets no frame */
-	bool switch_stalled;      /* the switch is stalled or lost: the slots are `spares` */
-	uint8_t *spares;          /* memory for TX_BURST frames in `slots` or in `aside` */
-	struct tx_route **routes; /* by number of the process (VNIC_BLOCK); NULL: no inbox */
+	uint64_t full_since;        /* when the NIC ran out of free buffers; 0: it has free ones */
+	bool switch_lost;           /* the daemon has ended: the NIC gets no frame */
+	bool switch_stalled;        /* the switch is stalled or lost: the slots are `spares` */
+	uint8_t *spares;            /* memory for TX_BURST frames in `slots` or in `aside` */
+	struct peer_route **routes; /* by number of the process (VNIC_BLOCK); NULL: no inbox */
 	struct qpn_processes processes; /* processes of the QPNs that an HCA may have chosen */
 };
 
@@ -166,8 +148,8 @@ bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /* Call it when the daemon has introduced no process for the QPN: forgets which process had it, if
  * an HCA has chosen the QPN. */
 void tx_forget_qpn(struct tx *tx, uint32_t qpn);
-/* The process that has that QPN of the device with that MAC. NULL: the adapter lacks its inbox or
- * memory for the peer, the inbox is closed, the process has ended, or the daemon forbids to bypass
+/* The process that has that QPN of the device with that MAC. NULL: the adapter lacks its inbox,
+ * the inbox is closed, the process has ended, or the daemon forbids to bypass
  * the switch, because a capture runs. */
 struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /*
@@ -226,7 +208,7 @@ static inline bool tx_delays_ack(const struct tx *tx)
 }
 /* Whether a frame to that QPN of that MAC may reference its payload: it goes to an inbox whose
  * owner reads this process's memory. False while frames to that inbox may go by the switch, which
- * carries no references: during tx_hurry, and for TX_DETOUR_NS after a stall. */
+ * carries no references: during tx_hurry, and for PEER_ROUTE_DETOUR_NS after a stall. */
 bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /*
  * Sets *frame, for the engine, to a frame that came by the inbox (`from_inbox`) or by the switch.

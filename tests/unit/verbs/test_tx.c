@@ -59,7 +59,7 @@ static void test_frames_wait_behind_a_full_inbox(void **state)
 static void test_stalled_inbox_falls_back_to_the_switch(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t now = T0 + TX_INBOX_STALLED_NS;
+	uint64_t now = T0 + PEER_ROUTE_STALLED_NS;
 
 	fill_up(f, 0);
 	assert_false(send_n(f, T0, 2));
@@ -73,13 +73,13 @@ static void test_stalled_inbox_falls_back_to_the_switch(void **state)
 	 * order.
 	 */
 	assert_int_equal(by_inbox(f, 8), 8);
-	assert_true(send_n(f, now + TX_DETOUR_NS - 1, 1));
+	assert_true(send_n(f, now + PEER_ROUTE_DETOUR_NS - 1, 1));
 	assert_int_equal(by_switch(f), 1);
-	assert_true(send_n(f, now + TX_DETOUR_NS, 1));
+	assert_true(send_n(f, now + PEER_ROUTE_DETOUR_NS, 1));
 	assert_int_equal(by_switch(f), 0);
 	assert_int_equal(counted(f, VNIC_BYPASS_FULL), 3);
 	/* The inbox took one frame: the time limit starts again. */
-	now += TX_DETOUR_NS;
+	now += PEER_ROUTE_DETOUR_NS;
 	assert_false(send_n(f, now, 8));
 	assert_int_equal(tx_deadline(&f->tx), now + TX_RETRY_NS);
 }
@@ -88,12 +88,12 @@ static void test_stalled_inbox_falls_back_to_the_switch(void **state)
 static void test_stalled_inbox_delays_once_only(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t now = T0 + TX_INBOX_STALLED_NS;
+	uint64_t now = T0 + PEER_ROUTE_STALLED_NS;
 
 	fill_up(f, 0);
 	assert_false(send_n(f, T0, 1));
 	assert_true(tx_flush(&f->tx, now));
-	assert_true(send_n(f, now + TX_DETOUR_NS, 1));
+	assert_true(send_n(f, now + PEER_ROUTE_DETOUR_NS, 1));
 	assert_int_equal(by_switch(f), 2);
 }
 
@@ -106,7 +106,7 @@ static void test_time_that_goes_back_stalls_no_inbox(void **state)
 	assert_false(send_n(f, T0, 1));
 	assert_false(tx_flush(&f->tx, T0 - 1));
 	assert_int_equal(by_switch(f), 0);
-	assert_true(tx_flush(&f->tx, T0 - 1 + TX_INBOX_STALLED_NS));
+	assert_true(tx_flush(&f->tx, T0 - 1 + PEER_ROUTE_STALLED_NS));
 }
 
 /* Holds the inbox's lock, which is its first word. */
@@ -128,12 +128,12 @@ static void test_locked_inbox_lets_frames_wait(void **state)
 	uint32_t *lock = hold_lock(f);
 
 	assert_false(send_n(f, T0, 3));
-	assert_false(tx_flush(&f->tx, T0 + TX_INBOX_STALLED_NS - 1));
-	assert_true(tx_flush(&f->tx, T0 + TX_INBOX_STALLED_NS));
+	assert_false(tx_flush(&f->tx, T0 + PEER_ROUTE_STALLED_NS - 1));
+	assert_true(tx_flush(&f->tx, T0 + PEER_ROUTE_STALLED_NS));
 	assert_int_equal(by_switch(f), 3);
 	assert_int_equal(counted(f, VNIC_BYPASS_BUSY), 3);
 	*lock = 0;
-	assert_true(send_n(f, T0 + TX_INBOX_STALLED_NS + TX_DETOUR_NS, 3));
+	assert_true(send_n(f, T0 + PEER_ROUTE_STALLED_NS + PEER_ROUTE_DETOUR_NS, 3));
 	assert_int_equal(by_inbox(f, 8), 3);
 	munmap(lock, 4096);
 }
@@ -333,7 +333,7 @@ static void test_stalled_switch_does_not_stop_inboxes(void **state)
 static void test_frames_by_the_switch_have_an_icrc(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t now = T0 + TX_INBOX_STALLED_NS;
+	uint64_t now = T0 + PEER_ROUTE_STALLED_NS;
 
 	/* To another user's process, and to another host. */
 	assert_true(send_crafted(f, T0, our_mac, FAR));
@@ -401,7 +401,7 @@ static void expect_crafted_by_inbox(struct fixture *f)
 static void test_frames_to_a_machine_get_an_icrc_by_the_switch(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t now = T0 + TX_INBOX_STALLED_NS;
+	uint64_t now = T0 + PEER_ROUTE_STALLED_NS;
 
 	meet_machine(f);
 	for (int i = 0; i < 3; i++) {

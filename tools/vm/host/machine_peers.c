@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include <samehost/reference.h>
 #include <vnic/regs.h>
 
 #include "common/clock.h"
@@ -26,17 +25,11 @@ static uint32_t own_number(const struct machine_peers *p)
 	return VNIC_BLOCK(p->session->welcome.qpn_first);
 }
 
-/* Whether the peer's process has ended, or has closed its inbox. */
-static bool has_ended(const struct peer_route *route)
-{
-	return vnic_outbox_closed(route->outbox) || peer_has_ended(route->peer);
-}
-
 bool machine_peers_knows(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct peer_route *route = p->routes[process_of(qpn)];
 
-	return route && peer_route_leads_to(route, mac) && !has_ended(route);
+	return peer_route_leads_to(route, mac) && !peer_route_has_ended(route);
 }
 
 /* False also while urxed captures frames, because all have to pass the switch then. */
@@ -137,22 +130,25 @@ void machine_peers_close(struct machine_peers *p)
 static void close_ended(struct machine_peers *p)
 {
 	for (uint32_t i = 0; i < VNIC_BLOCKS; i++)
-		if (p->routes[i] && has_ended(p->routes[i]))
+		if (p->routes[i] && peer_route_has_ended(p->routes[i]))
 			close_route(p, i);
 }
 
 static int add_route(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn,
 		     const int fds[VNIC_INBOX_FDS])
 {
+	const uint32_t process = process_of(qpn);
 	struct peer_route *route;
-	int rc = peer_route_open(&p->peers, fds, p->session->welcome.mtu, own_number(p),
-				 process_of(qpn), &route);
+	struct vnic_outbox *outbox;
+	int rc = vnic_outbox_open(fds, p->session->welcome.mtu, own_number(p), &outbox);
 
 	if (rc)
 		return rc;
-	memcpy(route->mac, mac, sizeof(route->mac));
-	close_route(p, process_of(qpn));
-	p->routes[process_of(qpn)] = route;
+	route = peer_route_open(&p->peers, outbox, mac, process);
+	if (!route)
+		return -ENOMEM;
+	close_route(p, process);
+	p->routes[process] = route;
 	return 0;
 }
 
@@ -239,6 +235,12 @@ uint32_t machine_peers_frame_max(const struct machine_peers *p)
 	return p->inbox ? VNIC_FRAME_MAX(p->session->welcome.mtu) : UINT32_MAX;
 }
 
+/* Whether frames go to the inbox now: it is not closed, and no detour by the switch lasts. */
+static bool is_open(const struct peer_route *route, uint64_t now)
+{
+	return now >= route->detour_until && !vnic_outbox_closed(route->outbox);
+}
+
 /* Returns the route by which the frame goes to an inbox; NULL: the frame goes by the switch. */
 static struct peer_route *route_of(struct machine_peers *p, uint64_t now,
 				   const struct urxe_frame *frame)
@@ -246,7 +248,7 @@ static struct peer_route *route_of(struct machine_peers *p, uint64_t now,
 	struct peer_route *route = route_to(p, frame->data, frame->dest_qpn);
 
 	if (!route || frame->len - URXE_ICRC_LEN > machine_peers_frame_max(p) ||
-	    !peer_route_is_open(route, now))
+	    !is_open(route, now))
 		return NULL;
 	route->detour_until = 0;
 	return route;
@@ -271,6 +273,27 @@ static uint32_t count_references(const struct urxe_frame *frames, uint32_t n)
 	return references;
 }
 
+/* Sends n frames, at most MACHINE_PEERS_BURST, without their ICRCs. Returns how many the inbox
+ * took; fewer: the next frame has to wait, or is_open() is false now. */
+static uint32_t send_to_inbox(struct peer_route *route, uint64_t now,
+			      const struct urxe_frame *frames, uint32_t n)
+{
+	struct vnic_frame out[MACHINE_PEERS_BURST];
+	enum vnic_outbox_status status;
+	uint32_t sent;
+
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = (struct vnic_frame){.data = frames[i].data,
+					     .len = frames[i].len - URXE_ICRC_LEN,
+					     .reference = peer_route_reference(&frames[i])};
+	sent = vnic_outbox_send(route->outbox, out, n, &status);
+	if (sent)
+		route->stuck_since = 0;
+	if (sent < n)
+		peer_route_stalls(route, now);
+	return sent;
+}
+
 uint32_t machine_peers_send(struct machine_peers *p, uint64_t now, const struct urxe_frame *frames,
 			    uint32_t n, bool *waits)
 {
@@ -282,35 +305,16 @@ uint32_t machine_peers_send(struct machine_peers *p, uint64_t now, const struct 
 		count_by_switch(p, &frames[0]);
 		return 0;
 	}
-	while (row < n && route_of(p, now, &frames[row]) == route)
+	while (row < n && row < MACHINE_PEERS_BURST && route_of(p, now, &frames[row]) == route)
 		row++;
-	sent = peer_route_send(route, now, frames, row);
+	sent = send_to_inbox(route, now, frames, row);
 	count(p, VNIC_BYPASS_SENT, sent);
 	count(p, VNIC_BYPASS_REFERRED, count_references(frames, sent));
-	*waits = sent < row && peer_route_is_open(route, now);
+	*waits = sent < row && is_open(route, now);
 	return sent;
 }
 
 /* --- Frames from the inbox */
-
-/* Converts a frame of the inbox for the engine. False: the process of the frame's reference is not
- * known, so the frame is dropped. */
-static bool convert_frame(const struct machine_peers *p, const struct vnic_frame *from,
-			  struct urxe_frame *to)
-{
-	const struct vnic_reference *reference = &from->reference;
-	const struct peer_route *sender;
-
-	*to = (struct urxe_frame){
-		.data = from->data, .len = from->len + URXE_ICRC_LEN, .without_icrc = true};
-	if (!reference->length)
-		return true;
-	sender = p->routes[process_of(reference->qpn)];
-	if (!sender)
-		return false;
-	to->reference = reference_of(from, sender->peer);
-	return true;
-}
 
 uint32_t machine_peers_receive(struct machine_peers *p, struct urxe_frame *frames, uint32_t max,
 			       uint32_t *taken)
@@ -322,7 +326,8 @@ uint32_t machine_peers_receive(struct machine_peers *p, struct urxe_frame *frame
 					  max < MACHINE_PEERS_BURST ? max : MACHINE_PEERS_BURST)
 			  : 0;
 	for (uint32_t i = 0; i < *taken; i++)
-		n += convert_frame(p, &buffers[i], &frames[n]);
+		n += peer_route_convert(p->routes[process_of(buffers[i].reference.qpn)],
+					&buffers[i], true, &frames[n]);
 	count(p, VNIC_BYPASS_RECEIVED, *taken);
 	count(p, VNIC_BYPASS_PULLED, count_references(frames, n));
 	count(p, VNIC_BYPASS_UNREACHED, *taken - n);

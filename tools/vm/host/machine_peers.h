@@ -11,11 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <samehost/peer.h>
+#include <samehost/peer_route.h>
 #include <vnic/inbox.h>
 
 #include "vm/host/machine_session.h"
-#include "vm/host/peer_route.h"
 
 /* A queue pair for which urxed has to be asked again, because it did not know the user of the queue
  * pair's process yet. */

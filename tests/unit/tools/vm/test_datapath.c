@@ -423,6 +423,7 @@ static void meet(struct fixture *f)
 {
 	static const struct peers_ops ops;
 	const uint32_t process = VNIC_BLOCK(f->away[1].qpn);
+	struct vnic_outbox *outbox;
 	int fds[VNIC_INBOX_FDS];
 
 	peers_init(&f->peers.peers, &ops, NULL);
@@ -436,10 +437,10 @@ static void meet(struct fixture *f)
 	dup_fds(f->peers.inbox, fds);
 	assert_int_equal(vnic_outbox_open(fds, OWN_MTU, process, &f->back), 0);
 	dup_fds(f->inbox, fds);
-	assert_int_equal(peer_route_open(&f->peers.peers, fds, OWN_MTU, process + 1, process,
-					 &f->peers.routes[process]),
-			 0);
-	memcpy(f->peers.routes[process]->mac, f->guest[1].mac, 6);
+	assert_int_equal(vnic_outbox_open(fds, OWN_MTU, process + 1, &outbox), 0);
+	f->peers.routes[process] =
+		peer_route_open(&f->peers.peers, outbox, f->guest[1].mac, process);
+	assert_non_null(f->peers.routes[process]);
 }
 
 /* Gives guest 1 its inbox's frames, and guest 0's process the answers. */
