@@ -124,24 +124,21 @@ static bool is_closed_by_daemon(int rc)
 /*
  * Makes this process's inbox. *table becomes the copy table in it, for the engine; NULL: there is
  * no inbox, or the process takes part in no copies (peers_publish). 0, also without an inbox: then
- * all frames come by the switch, which is slower. Errors if the connection has ended: -ECONNRESET,
- * -EPIPE: the daemon has ended it; -ETIMEDOUT: the driver has, because the answer came too late.
+ * all frames come by the switch, which is slower. -ECONNRESET, -EPIPE: the daemon has ended.
  */
 static int make_inbox(struct urxe_copy_table **table)
 {
 	int rc = vnic_driver_make_inbox(adapter.nic, adapter.welcome.mtu, &adapter.inbox);
 
 	*table = NULL;
-	if (is_closed_by_daemon(rc) || rc == -ETIMEDOUT)
-		return rc;
 	if (!rc)
 		*table = peers_publish(&adapter_peers, vnic_inbox_published(adapter.inbox),
 				       adapter.tx.process);
-	else
+	else if (!is_closed_by_daemon(rc))
 		log_warning("frames of processes of this host come by urxed, which is slower: no "
 			    "inbox: %s",
 			    strerror(-rc));
-	return 0;
+	return is_closed_by_daemon(rc) ? rc : 0;
 }
 
 static void request_uplink(void)
@@ -263,15 +260,13 @@ static int add_leases(struct adapter_saved *saved)
 	return rc;
 }
 
-/* Makes the inbox and the engine. If the answer about the inbox came too late, a new process gets
- * -ECONNRESET, so that adapter_open() attaches once more: the engine takes no later inbox. */
 static int make_engine(const struct adapter_saved *saved)
 {
 	struct urxe_copy_table *table;
 	int rc = make_inbox(&table);
 
 	if (rc)
-		return rc == -ETIMEDOUT && !saved ? -ECONNRESET : rc;
+		return rc;
 	return saved ? adapter_restore_engine(saved, table) : adapter_make_engine(table);
 }
 
@@ -375,9 +370,10 @@ static int open_once(uint32_t *generation)
 }
 
 /*
- * Waits for the next daemon, as long as an attached process does, in two cases: the connection ends
- * while the process attaches, or the process is a forked child of one that was attached. Any other
- * process waits while daemon_return_wait() says so. Holds no lock while it waits.
+ * Waits for the next daemon, as long as an attached process does, in two cases: the daemon ends or
+ * closes the connection while the process attaches, or the process is a forked child of one that
+ * was attached. Any other process waits while daemon_return_wait() says so. Holds no lock while it
+ * waits.
  */
 int adapter_open(uint32_t *generation)
 {

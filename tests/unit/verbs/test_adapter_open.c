@@ -88,14 +88,6 @@ static void the_next_daemon_makes_the_inbox(void **state)
 	check_open(-ECONNRESET, 2, true);
 }
 
-/* As urxed that stands still, or has more to do than it can: the driver has ended the connection.
- */
-static void the_next_attachment_makes_the_late_inbox(void **state)
-{
-	(void)state;
-	check_open(-ETIMEDOUT, 2, true);
-}
-
 static void a_daemon_that_lacks_descriptors_makes_no_inbox(void **state)
 {
 	(void)state;
@@ -108,7 +100,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(the_next_daemon_makes_the_inbox),
-		CASE(the_next_attachment_makes_the_late_inbox),
 		CASE(a_daemon_that_lacks_descriptors_makes_no_inbox),
 	};
 
