@@ -129,12 +129,10 @@ static int attach_restored_adapter(struct rebuilt *r)
 		return checkpoint_explain(rc, "the stream contradicts itself");
 	}
 	rc = adapter_restore_end(&saved, image->n[CHECKPOINT_CONTEXT]);
-	if (rc) {
-		rdmacm_restore_abort(r);
+	if (rc)
 		undo(&joining, &saved);
-	} else {
+	else
 		rdmacm_restored(r);
-	}
 	return checkpoint_explain(rc, "cannot start the engine");
 }
 

@@ -4,7 +4,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <rxe/state_stream.h>
 
@@ -128,56 +127,22 @@ static int restore_records(const struct rebuilt *r, bool events)
 	for (uint32_t i = 0; !rc && i < r->image->n[CHECKPOINT_RDMACM]; i++) {
 		struct rdmacm_file *file = r->devices[i].file;
 
+		if (!rdmacm_lock_until(file, restore_deadline()))
+			return explain_restore_error(-ETIMEDOUT);
 		rc = events ? 0 : add_ids(r->image, i, file);
 		if (!rc)
 			rc = give_records(r->image, i, events, file);
+		pthread_mutex_unlock(&file->lock);
 	}
 	return rc;
-}
-
-/* Does nothing in a child that a signal handler has forked meanwhile: the fork has initialised the
- * child's locks. */
-static void unlock_device(struct rdmacm_file *file)
-{
-	if (file->pid == getpid())
-		pthread_mutex_unlock(&file->lock);
-}
-
-/* Releases the locks of the first n devices. */
-static void unlock_devices(const struct rebuilt *r, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		unlock_device(r->devices[i].file);
-}
-
-static int lock_devices(const struct rebuilt *r)
-{
-	for (uint32_t i = 0; i < r->image->n[CHECKPOINT_RDMACM]; i++)
-		if (!rdmacm_lock_until(r->devices[i].file, restore_deadline())) {
-			unlock_devices(r, i);
-			return explain_restore_error(-ETIMEDOUT);
-		}
-	return 0;
 }
 
 /* The event of a connection request may name an ID of another device, so events come last. */
 int rdmacm_restore(const struct rebuilt *r)
 {
-	int rc = lock_devices(r);
+	int rc = restore_records(r, false);
 
-	if (rc)
-		return rc;
-	rc = restore_records(r, false);
-	if (!rc)
-		rc = restore_records(r, true);
-	if (rc)
-		rdmacm_restore_abort(r);
-	return rc;
-}
-
-void rdmacm_restore_abort(const struct rebuilt *r)
-{
-	unlock_devices(r, r->image->n[CHECKPOINT_RDMACM]);
+	return rc ? rc : restore_records(r, true);
 }
 
 /*
@@ -195,8 +160,11 @@ void rdmacm_restored(const struct rebuilt *r)
 						       .opening = file->opening,
 						       .from = file};
 
-		if (r->image->rdmacms[i].n_states)
-			(void)rdmacm_daemon_try(file, &request, &response, restore_deadline());
-		unlock_device(file);
+		if (!r->image->rdmacms[i].n_states)
+			continue;
+		if (!rdmacm_lock_until(file, restore_deadline()))
+			continue;
+		(void)rdmacm_daemon_try(file, &request, &response, restore_deadline());
+		pthread_mutex_unlock(&file->lock);
 	}
 }

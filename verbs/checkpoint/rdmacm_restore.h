@@ -11,17 +11,13 @@ struct rebuilt;
 uint64_t restore_deadline(void);
 
 /*
- * Takes the locks of the process's rdma_cm devices, which are open, and gives urxed the IDs. The
- * process has its leased QPNs already. Until rdmacm_restored, urxed does not go on with the IDs,
- * and commands of other threads wait for the locks: no thread can keep this one from the end of
- * that. After an error the locks are free, and the caller closes the devices, which destroys the
- * IDs. Errors as urxe_checkpoint_restore; -ETIMEDOUT: urxed does not answer.
+ * Gives urxed the IDs; urxed does not go on with them before rdmacm_restored. The process has its
+ * leased QPNs already, and its rdma_cm devices are open. After an error the caller closes these
+ * devices, which destroys the IDs. Errors as urxe_checkpoint_restore; -ETIMEDOUT: urxed does not
+ * answer.
  */
 int rdmacm_restore(const struct rebuilt *r);
-/* Call it when the engine runs: has urxed go on with the IDs, and releases the locks. */
+/* Call it when the engine runs: has urxed go on with the IDs. */
 void rdmacm_restored(const struct rebuilt *r);
-/* Call it instead of rdmacm_restored if the engine cannot run: releases the locks. The caller
- * closes the devices then, which destroys the IDs. */
-void rdmacm_restore_abort(const struct rebuilt *r);
 
 #endif

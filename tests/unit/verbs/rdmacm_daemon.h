@@ -35,7 +35,6 @@ static atomic_uint confirmed;    /* commands GET_EVENT, which confirm fetched ev
 static _Atomic uint64_t fetched; /* sequence number of the last fetched event that a command told */
 static uint32_t excess;          /* added to the length in the header of a cached reply */
 static atomic_bool silent;       /* the daemon answers nothing */
-static void (*on_command)(uint32_t command); /* called for each command; NULL: nothing */
 
 static inline int setup(void **state)
 {
@@ -143,8 +142,6 @@ static inline void *serve(void *arg)
 	take_hello(socket);
 	atomic_store(&served, socket);
 	while (recv(socket, &packet, sizeof(packet), 0) > 0) {
-		if (on_command)
-			on_command(packet.command.command);
 		await_voice();
 		atomic_store(&fetched, packet.command.fetched);
 		if (packet.command.command == RDMA_USER_CM_CMD_GET_EVENT)
