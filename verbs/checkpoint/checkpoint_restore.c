@@ -241,7 +241,8 @@ int restore_process(int fd)
 	if (rc == -EPROTONOSUPPORT)
 		checkpoint_fail(rc, "a later version of urxe has written the stream");
 	else if (rc && !checkpoint_error_text()[0])
-		checkpoint_fail(rc, "the stream is truncated or damaged");
+		checkpoint_fail(rc, rc == -ENOMEM ? "memory is short"
+						  : "the stream is truncated or damaged");
 	else if (!rc)
 		rc = restore_image(&image);
 	image_free(&image);

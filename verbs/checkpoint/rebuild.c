@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -284,6 +285,19 @@ static const struct object_kind {
 	{CHECKPOINT_QP, OBJECT_QP, sizeof(struct qp), sizeof(struct qp_record), fill_qp},
 };
 
+/* Records of objects begin with struct object_record, and objects with struct object. */
+#define BEGINS_WITH_OBJECT(name)                                      \
+	_Static_assert(offsetof(struct name##_record, object) == 0 && \
+			       offsetof(struct name, object) == 0,    \
+		       #name)
+BEGINS_WITH_OBJECT(pd);
+BEGINS_WITH_OBJECT(mr);
+BEGINS_WITH_OBJECT(mw);
+BEGINS_WITH_OBJECT(ah);
+BEGINS_WITH_OBJECT(cq);
+BEGINS_WITH_OBJECT(srq);
+BEGINS_WITH_OBJECT(qp);
+
 /* Makes the object of record i of the kind, with its saved handle in its context. */
 static int make_object(struct rebuilt *r, const struct object_kind *kind, uint32_t i)
 {
@@ -447,11 +461,11 @@ static bool allocate_lists(struct rebuilt *r)
 {
 	const uint32_t *n = r->image->n;
 
-	r->channels = calloc(n[CHECKPOINT_CHANNEL] + 1, sizeof(*r->channels));
-	r->contexts = calloc(n[CHECKPOINT_CONTEXT] + 1, sizeof(*r->contexts));
-	r->devices = calloc(n[CHECKPOINT_RDMACM] + 1, sizeof(*r->devices));
-	r->mrs = calloc(n[CHECKPOINT_MR] + 1, sizeof(*r->mrs));
-	r->mws = calloc(n[CHECKPOINT_MW] + 1, sizeof(*r->mws));
+	r->channels = calloc((size_t)n[CHECKPOINT_CHANNEL] + 1, sizeof(*r->channels));
+	r->contexts = calloc((size_t)n[CHECKPOINT_CONTEXT] + 1, sizeof(*r->contexts));
+	r->devices = calloc((size_t)n[CHECKPOINT_RDMACM] + 1, sizeof(*r->devices));
+	r->mrs = calloc((size_t)n[CHECKPOINT_MR] + 1, sizeof(*r->mrs));
+	r->mws = calloc((size_t)n[CHECKPOINT_MW] + 1, sizeof(*r->mws));
 	if (!r->channels || !r->contexts || !r->devices || !r->mrs || !r->mws)
 		return false;
 	for (uint32_t i = 0; i < n[CHECKPOINT_RDMACM]; i++)

@@ -75,7 +75,8 @@ int stream_finish_restore(struct state_stream *s);
  * error -EBADMSG if the next record is of another kind. */
 void state_begin(struct state_stream *s, uint32_t kind);
 void state_end(struct state_stream *s);
-/* Restoring: the kind of the next record; 0 = none, or the stream ends within it. */
+/* Restoring: the kind of the next record; 0 = none, or the record or stream around it ends first.
+ */
 uint32_t state_next_record(const struct state_stream *s);
 /* Restoring: bytes left in the record, or outside a record in the stream; 0 after an error. */
 static inline size_t state_left(const struct state_stream *s)

@@ -358,7 +358,8 @@ static void write_later_records(struct state_stream *s, struct image *image)
 	state_end(s);
 }
 
-/* Reads a kept stream, and writes the records of its image again: the bytes are the same. */
+/* Reads a kept stream, and writes the records of its image again: the bytes are the same, so no
+ * byte is lost. This does not check the order of fields: one function reads and writes them. */
 static void check_bytes(const char *name, uint32_t version)
 {
 	struct state_format format = checkpoint_format;

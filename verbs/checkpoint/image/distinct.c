@@ -33,7 +33,7 @@ static void require_distinct(struct state_stream *s, const char *what, uint64_t 
 #define REQUIRE_DISTINCT(s, image, list, kind, what, number)                       \
 	do {                                                                       \
 		const uint32_t n = (image)->n[kind];                               \
-		uint64_t *numbers = calloc(n + 1, sizeof(*numbers));               \
+		uint64_t *numbers = calloc((size_t)n + 1, sizeof(*numbers));       \
                                                                                    \
 		for (uint32_t i = 0; numbers && i < n; i++) {                      \
 			const __typeof__((image)->list[0]) *r = &(image)->list[i]; \

@@ -293,7 +293,7 @@ static void count_records(struct state_stream *s, uint32_t n[CHECKPOINT_KINDS])
 static void *make_list(struct state_stream *s, struct image *image, enum checkpoint_record kind,
 		       size_t size)
 {
-	image->lists[kind] = s->error ? NULL : calloc(image->n[kind] + 1, size);
+	image->lists[kind] = s->error ? NULL : calloc((size_t)image->n[kind] + 1, size);
 	if (!image->lists[kind])
 		state_fail(s, -ENOMEM);
 	return image->lists[kind];
