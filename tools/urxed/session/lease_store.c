@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/session/lease_store.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -17,27 +15,15 @@
 #include "common/rundir.h"
 #include "urxed/session/process_info.h"
 
-#define MAGIC "urxed leases 6\n"
-
-/* Bytes of the smallest page of Linux. */
-#define PAGE_BYTES 4096
-
-#define PAST_OFFSET      PAGE_BYTES
+#define MAGIC            "urxed leases 5\n"
+#define MAGIC_4          "urxed leases 4\n"
+#define PAST_OFFSET      sizeof(struct header)
 #define ENTRIES_OFFSET   (PAST_OFFSET + sizeof(((struct lease_store *)0)->past))
 #define ADDRESSES_OFFSET (ENTRIES_OFFSET + sizeof(((struct lease_store *)0)->entries))
 #define QPNS_OFFSET      (ADDRESSES_OFFSET + sizeof(((struct lease_store *)0)->addresses))
 /* The table of added QPNs has a fixed size, and most of it is a hole in the file. The remote QPs
  * behind it reach to the end of the file. */
 #define REMOTES_OFFSET (QPNS_OFFSET + QPN_TABLE_MAX * sizeof(struct qpn_record))
-
-/* Whether each record of a table lies within one page. */
-#define FITS_PAGES(type, offset) (PAGE_BYTES % sizeof(type) == 0 && (offset) % sizeof(type) == 0)
-
-static_assert(FITS_PAGES(struct lease_past, PAST_OFFSET), "");
-static_assert(FITS_PAGES(struct lease_store_entry, ENTRIES_OFFSET), "");
-static_assert(FITS_PAGES(struct lease_store_address, ADDRESSES_OFFSET), "");
-static_assert(FITS_PAGES(struct qpn_record, QPNS_OFFSET), "");
-static_assert(FITS_PAGES(struct remote_qp_record, REMOTES_OFFSET), "");
 
 struct header {
 	char magic[16];
@@ -49,16 +35,6 @@ static void fill_header(struct header *h)
 	*h = (struct header){.magic = MAGIC};
 	/* Without a boot ID, only the start times tell processes of two boots apart. */
 	process_boot(h->boot_id);
-}
-
-static size_t remote_offset(uint32_t place)
-{
-	return REMOTES_OFFSET + place * sizeof(struct remote_qp_record);
-}
-
-static size_t qpn_offset(uint32_t place)
-{
-	return QPNS_OFFSET + place * sizeof(struct qpn_record);
 }
 
 static bool is_holder_alive(const struct lease_store_entry *e)
@@ -154,117 +130,48 @@ static bool read_lease_file(struct lease_store *r, const struct header *own)
 		       sizeof(r->addresses);
 }
 
-/* Writes the tables that r has in memory. Writes the header last, because the file counts as empty
- * until it has one. */
-static bool write_tables(struct lease_store *r, const struct header *own)
+/*
+ * Converts a file of format 4 to format 5. Returns false if the file has another format, or after
+ * an error. Format 4 lacks lease_store.past, so the rest of the file moves. During the conversion
+ * the file has no valid header: if the daemon is killed then, the file counts as empty.
+ */
+static bool convert_format_4(struct lease_store *r, const struct header *own)
 {
-	return write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_OFFSET) &&
-	       write_at(r, r->entries, sizeof(r->entries), ENTRIES_OFFSET) &&
-	       write_at(r, r->past, sizeof(r->past), PAST_OFFSET) &&
+	const struct header none = {.magic = {0}};
+	struct header old = *own, found;
+	off_t at = lseek(r->fd, 0, SEEK_END);
+	uint8_t bytes[16384];
+	size_t n;
+
+	memcpy(old.magic, MAGIC_4, sizeof(old.magic));
+	if (pread(r->fd, &found, sizeof(found), 0) != sizeof(found) ||
+	    memcmp(&found, &old, sizeof(found)) != 0 || !write_at(r, &none, sizeof(none), 0))
+		return false;
+	for (; at > (off_t)PAST_OFFSET; at -= (off_t)n) {
+		n = (size_t)at - PAST_OFFSET;
+		n = n < sizeof(bytes) ? n : sizeof(bytes);
+		if (pread(r->fd, bytes, n, at - (off_t)n) != (ssize_t)n ||
+		    !write_at(r, bytes, n, (size_t)at - n + sizeof(r->past)))
+			return false;
+	}
+	return write_at(r, r->past, sizeof(r->past), PAST_OFFSET) &&
 	       write_at(r, own, sizeof(*own), 0);
 }
 
-/* --- Formats 4 and 5 */
-
-/*
- * Their tables follow each other without gaps. Their records lack the reserved words at the end of
- * the present ones, so some cross a page. Format 4 has no lease_store.past.
- */
-#define OLD_RECORD        24 /* bytes of a record of the first three tables */
-#define OLD_REMOTE_RECORD 40
-
-struct old_file {
-	uint8_t *bytes;
-	size_t length, at;
-};
-
-static bool has_format(const struct header *found, const struct header *own, const char *magic)
-{
-	struct header old = *own;
-
-	memcpy(old.magic, magic, sizeof(old.magic));
-	return !memcmp(found, &old, sizeof(old));
-}
-
-/* Reads the whole file. Returns false for lack of memory, or after an error. */
-static bool read_old_file(const struct lease_store *r, struct old_file *f)
-{
-	const off_t end = lseek(r->fd, 0, SEEK_END);
-
-	*f = (struct old_file){.length = end < 0 ? 0 : (size_t)end, .at = sizeof(struct header)};
-	f->bytes = malloc(f->length);
-	return f->bytes && pread(r->fd, f->bytes, f->length, 0) == (ssize_t)f->length;
-}
-
-/* Takes the next record of the file. Returns false at the end of the file. */
-static bool take_old_record(struct old_file *f, void *record, size_t size)
-{
-	if (f->length - f->at < size)
-		return false;
-	memcpy(record, f->bytes + f->at, size);
-	f->at += size;
-	return true;
-}
-
-static bool take_old_tables(struct lease_store *r, struct old_file *f, bool has_past)
-{
-	bool whole = true;
-
-	for (uint32_t i = 0; i < LEASE_BLOCKS && has_past; i++)
-		whole = whole && take_old_record(f, &r->past[i], OLD_RECORD);
-	for (uint32_t i = 0; i < LEASE_BLOCKS; i++)
-		whole = whole && take_old_record(f, &r->entries[i], OLD_RECORD);
-	for (uint32_t i = 0; i < HOST_ADDRESSES; i++)
-		whole = whole && take_old_record(f, &r->addresses[i], OLD_RECORD);
-	return whole;
-}
-
-/* Unused records stay holes of the new file. */
-static bool convert_qps(struct lease_store *r, struct old_file *f)
-{
-	struct remote_qp_record remote = {.process = 0};
-	struct qpn_record added;
-	bool written = true;
-
-	for (uint32_t i = 0; i < QPN_TABLE_MAX && take_old_record(f, &added, sizeof(added)); i++)
-		if (added.process)
-			written = written && write_at(r, &added, sizeof(added), qpn_offset(i));
-	for (uint32_t i = 0; take_old_record(f, &remote, OLD_REMOTE_RECORD); i++)
-		if (remote.process)
-			written = written && write_at(r, &remote, sizeof(remote), remote_offset(i));
-	return written;
-}
-
-/*
- * Converts a file of format 4 or 5; does nothing for another one. During the conversion the file
- * has no valid header: if the daemon is killed then, or an error occurs, the file counts as empty.
- */
-static void convert_old_format(struct lease_store *r, const struct header *own)
-{
-	struct header found;
-	struct old_file f;
-	bool has_past;
-
-	if (pread(r->fd, &found, sizeof(found), 0) != sizeof(found))
-		return;
-	has_past = has_format(&found, own, "urxed leases 5\n");
-	if (!has_past && !has_format(&found, own, "urxed leases 4\n"))
-		return;
-	if (read_old_file(r, &f) && take_old_tables(r, &f, has_past) && !ftruncate(r->fd, 0) &&
-	    convert_qps(r, &f))
-		(void)write_tables(r, own);
-	free(f.bytes);
-}
-
-/* --- Opening and closing */
-
-/* Makes the file empty. Returns 0 or a negative errno value. */
+/* Makes the file empty. Writes the header last, because the file counts as empty until it has one.
+ * Returns 0 or a negative errno value. */
 static int write_empty_lease_file(struct lease_store *r, const struct header *own)
 {
 	memset(r->past, 0, sizeof(r->past));
 	memset(r->entries, 0, sizeof(r->entries));
 	memset(r->addresses, 0, sizeof(r->addresses));
-	return ftruncate(r->fd, 0) || !write_tables(r, own) ? -errno : 0;
+	if (ftruncate(r->fd, 0) ||
+	    !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_OFFSET) ||
+	    !write_at(r, r->entries, sizeof(r->entries), ENTRIES_OFFSET) ||
+	    !write_at(r, r->past, sizeof(r->past), PAST_OFFSET) ||
+	    !write_at(r, own, sizeof(*own), 0))
+		return -errno;
+	return 0;
 }
 
 int lease_store_open(struct lease_store *r, const char *run_dir)
@@ -279,7 +186,7 @@ int lease_store_open(struct lease_store *r, const char *run_dir)
 	if (r->fd < 0)
 		return -errno;
 	fill_header(&own);
-	convert_old_format(r, &own);
+	(void)convert_format_4(r, &own);
 	if (read_lease_file(r, &own))
 		keep_survivors(r);
 	else
@@ -440,6 +347,11 @@ bool lease_store_lives_without_claim(const struct lease_store *r, uint32_t block
 	       is_holder_alive(&r->unclaimed[block]);
 }
 
+static size_t remote_offset(uint32_t place)
+{
+	return REMOTES_OFFSET + place * sizeof(struct remote_qp_record);
+}
+
 void lease_store_put_remote(struct lease_store *r, uint32_t place,
 			    const struct remote_qp_record *record)
 {
@@ -461,6 +373,11 @@ int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_
 		return -ENOENT;
 	}
 	return 0;
+}
+
+static size_t qpn_offset(uint32_t place)
+{
+	return QPNS_OFFSET + place * sizeof(struct qpn_record);
 }
 
 void lease_store_put_qpn(struct lease_store *r, uint32_t place, const struct qpn_record *record)

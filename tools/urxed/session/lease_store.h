@@ -12,10 +12,9 @@
  * index. It stores which user had the last lease of each block, because the peers of a process that
  * has ended may still send.
  *
- * The file is valid for one boot, so it need not survive a crash of the host. Formats 4 and 5 are
- * converted; a file of another format counts as empty. Each record lies within one page of the
- * file, and is changed by a single write. SIGKILL ends a write only between two pages, so a killed
- * daemon leaves either the old record or the new one.
+ * The file is valid for one boot. Format 4 is converted; a file of another format counts as empty.
+ * Each record is changed by a single write, so a killed daemon leaves either the old record or the
+ * new one.
  */
 #ifndef URXE_URXED_SESSION_LEASE_STORE_H
 #define URXE_URXED_SESSION_LEASE_STORE_H
@@ -35,7 +34,6 @@ struct lease_store_entry {
 	uint64_t start;         /* process_identity() of the process; 0 = unknown */
 	int32_t pid;            /* 0 = unknown: the process lives in another PID namespace */
 	uint32_t direct_uplink; /* 1 = the process has packet sockets on the uplink */
-	uint64_t reserved;      /* 0 */
 };
 
 struct lease_store_address {
@@ -43,8 +41,7 @@ struct lease_store_address {
 	uint16_t vlan;
 	uint8_t valid;
 	uint8_t reserved;
-	uint32_t freed;         /* host_address.freed of the index; 0 = the host has the address */
-	uint64_t more_reserved; /* 0 */
+	uint32_t freed; /* host_address.freed of the index; 0 = the host has the address */
 };
 
 struct lease_store {

@@ -34,7 +34,6 @@ struct lease_past {
 	uint64_t user; /* 1 + the UID of the process; 0 = no process has had the block */
 	uint64_t began_at;
 	uint64_t ended_at; /* 0 = the lease has not ended */
-	uint64_t reserved; /* 0 */
 };
 
 struct lease_table {

@@ -63,11 +63,10 @@ enum remote_qp_access {
 /* A registration as the lease store keeps it for the next daemon. process 0 = none. */
 struct remote_qp_record {
 	struct remote_qp_key key;
-	uint32_t local;       /* QPN of the process's own QP */
-	uint32_t process;     /* first block of the process's lease */
-	uint32_t heard;       /* bits 1 << enum remote_qp_service: the claim's `heard` */
-	uint64_t order;       /* place in the order of first registrations */
-	uint64_t reserved[3]; /* 0 */
+	uint32_t local;   /* QPN of the process's own QP */
+	uint32_t process; /* first block of the process's lease */
+	uint32_t heard;   /* bits 1 << enum remote_qp_service: the claim's `heard` */
+	uint64_t order;   /* place in the order of first registrations */
 };
 
 struct remote_qp_claim;
