@@ -32,13 +32,9 @@
  * how long a station without an answer counts as gone (silent_until).
  */
 #define NEIGH_QUIET_NS 1000000000ull
-/*
- * If a MAC was confirmed this long ago, the next resolution waits until the neighbour has answered
- * a probe. A queue pair or connection keeps the MAC that it gets, so it must not get that of a
- * station from which the address has moved without an announcement. RFC 4861, 10
- * (DELAY_FIRST_PROBE_TIME).
- */
-#define NEIGH_LIFE_NS     5000000000ull
+/* If a MAC was confirmed this long ago, the next use of the entry makes neigh.c solicit the
+ * neighbour again. */
+#define NEIGH_LIFE_NS     60000000000ull
 #define NEIGH_FRAME_ROOM  128  /* bytes, at least the length of each frame sent here */
 #define NEIGH_WAITERS_MAX 4096 /* of all users; each user has a quota (quota.h) */
 

@@ -509,10 +509,10 @@ static void move_is_taken_when_the_known_station_is_silent(void **state)
 	assert_int_equal(resolve(now + SECOND, "192.0.2.9", &waiter), 0);
 }
 
-/* When an entry is 5 s old, the station that has it is asked first, and only then all. */
+/* When an entry is a minute old, the station that has it is asked first, and only then all. */
 static void old_entry_is_confirmed_by_its_station(void **state)
 {
-	const uint64_t life = 5 * SECOND, later = T0 + life;
+	const uint64_t later = T0 + NEIGH_LIFE_NS;
 	struct neigh_waiter waiter;
 	struct arp a;
 
@@ -526,15 +526,30 @@ static void old_entry_is_confirmed_by_its_station(void **state)
 	arp_from(later + 2, 0, peer_mac, false);
 	assert_int_equal(w.answers, 1);
 	assert_memory_equal(w.hop.mac, peer_mac, 6);
-	/* The address has moved to a station that announces nothing. */
-	assert_int_equal(resolve(later + life + 2, "192.0.2.9", &waiter), -EINPROGRESS);
+	/* The station has gone, and nobody claims the address yet. */
+	assert_int_equal(resolve(later + NEIGH_LIFE_NS + 2, "192.0.2.9", &waiter), -EINPROGRESS);
 	for (int i = 1; i <= NEIGH_PROBES; i++)
-		neigh_tick(&w.neigh, later + life + 2 + (uint64_t)i * NEIGH_PROBE_NS);
+		neigh_tick(&w.neigh, later + NEIGH_LIFE_NS + 2 + (uint64_t)i * NEIGH_PROBE_NS);
 	assert_true(arp_parse(&a, w.frame, w.len));
 	assert_memory_equal(w.frame, "\xff\xff\xff\xff\xff\xff", 6);
-	arp_from(later + life + SECOND, 0, thief_mac, false);
+	arp_from(later + NEIGH_LIFE_NS + SECOND, 0, thief_mac, false);
 	assert_int_equal(w.answers, 2);
 	assert_memory_equal(w.hop.mac, thief_mac, 6);
+}
+
+/* As while the peer's daemon is restarted: its MAC stays valid for a minute without a probe. */
+static void silent_station_keeps_its_mac_for_a_minute(void **state)
+{
+	struct neigh_waiter waiter;
+
+	(void)state;
+	learn_peer();
+	w.sent = 0;
+	for (uint64_t age = 6; age < 60; age += 9) {
+		assert_int_equal(resolve(T0 + age * SECOND, "192.0.2.9", &waiter), 0);
+		assert_memory_equal(w.hop.mac, peer_mac, 6);
+	}
+	assert_int_equal(w.sent, 0);
 }
 
 /* An answer counts from the uplink that was asked, and from virtual machines, which hear it too. */
@@ -972,6 +987,7 @@ int main(void)
 		TEST(claim_is_refuted_by_the_known_station),
 		TEST(move_is_taken_when_the_known_station_is_silent),
 		TEST(old_entry_is_confirmed_by_its_station),
+		TEST(silent_station_keeps_its_mac_for_a_minute),
 		TEST(answer_from_another_uplink_does_not_count),
 		TEST(known_mac_from_another_port_confirms_nothing),
 		TEST(claim_from_the_port_of_the_station_is_preferred),
