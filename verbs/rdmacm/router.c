@@ -463,6 +463,13 @@ static int bind_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	return rc;
 }
 
+/* Whether the daemon's result may be that of a route which refuses packets (cma_resolve_addr). The
+ * kernel may have another route, because the program may be in another network namespace. */
+static bool is_route_refusal(int rc)
+{
+	return rc == -EHOSTUNREACH || rc == -EACCES || rc == -EINVAL;
+}
+
 static int resolve_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, struct rdmacm_id *id)
 {
@@ -473,6 +480,8 @@ static int resolve_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	rc = rdmacm_daemon_run(file, request, response);
 	if (is_unknown_address(rc))
 		return give_to_kernel(file, request, response, id);
+	if (is_route_refusal(rc) && !give_to_kernel(file, request, response, id))
+		return 0;
 	if (!rc)
 		give_to_daemon(file, id);
 	return rc;

@@ -845,6 +845,23 @@ static void this_host_as_destination_is_the_daemons(void **state)
 	assert_int_equal(count_ids(&kernel), 0);
 }
 
+/* A program in another network namespace than the daemon has other routes. */
+static void destination_that_a_route_of_the_daemon_refuses_may_be_the_kernels(void **state)
+{
+	static const int errors[] = {ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		setup(state);
+		daemon_side.lacks_addresses = true;
+		daemon_side.taken_error = -errors[i];
+		assert_int_equal(resolve_from(create_id(), IPV4, 7471), 0);
+		assert_int_equal(count_ids(&kernel), 1);
+		kernel.lacks_addresses = true;
+		kernel.taken_error = -ENETUNREACH;
+		assert_int_equal(resolve_from(create_id(), IPV4, 7471), -errors[i]);
+	}
+}
+
 /* As in Linux, it gets the requests for all addresses of the host. */
 static void listener_on_loopback_is_at_both(void **state)
 {
@@ -882,6 +899,8 @@ int main(void)
 		cmocka_unit_test_setup(privileged_port_at_the_hca_is_refused, setup),
 		cmocka_unit_test_setup(process_without_access_to_the_hca_is_the_daemons, setup),
 		cmocka_unit_test_setup(this_host_as_destination_is_the_daemons, setup),
+		cmocka_unit_test_setup(
+			destination_that_a_route_of_the_daemon_refuses_may_be_the_kernels, setup),
 		cmocka_unit_test_setup(listener_on_loopback_is_at_both, setup),
 		cmocka_unit_test_setup(commands_of_newer_kernels_go_to_the_owner, setup),
 		cmocka_unit_test_setup(programs_use_a_kernel_that_comes_after_them, setup),
