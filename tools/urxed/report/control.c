@@ -65,18 +65,13 @@ void control_close(struct control *c, const char *run_dir)
 	c->epoll_fd = -1;
 }
 
-/* Returns a free place; if there is none, that of the oldest client. */
+/* Returns a free place; NULL: there is none. */
 static struct control_peer *find_place(struct control *c)
 {
-	struct control_peer *place = c->peers;
-
-	for (struct control_peer *p = c->peers; p < c->peers + CONTROL_PEERS; p++) {
+	for (struct control_peer *p = c->peers; p < c->peers + CONTROL_PEERS; p++)
 		if (p->fd < 0)
 			return p;
-		if (p->since < place->since)
-			place = p;
-	}
-	return place;
+	return NULL;
 }
 
 static void accept_connection(struct control *c, uint64_t now)
@@ -84,8 +79,8 @@ static void accept_connection(struct control *c, uint64_t now)
 	struct control_peer *place = find_place(c);
 	int fd;
 
-	if (place->fd >= 0 && now < place->since + CONTROL_SILENT_NS) {
-		accept_pause_until(&c->pause, place->since + CONTROL_SILENT_NS);
+	if (!place) { /* the first place that becomes free ends the pause */
+		accept_pause_until(&c->pause, now + CONTROL_SILENT_NS);
 		return;
 	}
 	fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -97,9 +92,6 @@ static void accept_connection(struct control *c, uint64_t now)
 		fd_guard_close(fd);
 		return;
 	}
-	/* Silent clients must not keep others out. */
-	if (place->fd >= 0)
-		close_peer(c, place->fd);
 	*place = (struct control_peer){fd, now};
 }
 
@@ -182,12 +174,44 @@ void control_event(struct control *c, uint64_t now)
 			close_peer(c, fd);
 		}
 	}
-	/* Last, because accept_connection may close a peer that is among these events. */
 	if (connection)
 		accept_connection(c, now);
 }
 
+/* Whether nothing has come from the client that control_event would read. */
+static bool is_silent(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* Closes the clients that have been silent for too long. Returns when the next one will have been,
+ * ns; UINT64_MAX = there is none. */
+static uint64_t close_silent_peers(struct control *c, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (struct control_peer *p = c->peers; p < c->peers + CONTROL_PEERS; p++) {
+		const uint64_t end = p->since + CONTROL_SILENT_NS;
+		const int fd = p->fd;
+
+		if (fd < 0)
+			continue;
+		if (now < end) {
+			next = end < next ? end : next;
+		} else if (is_silent(fd)) {
+			forget_peer(c, fd);
+			close_peer(c, fd);
+		}
+	}
+	return next;
+}
+
 uint64_t control_tick(struct control *c, uint64_t now)
 {
-	return accept_pause_tick(&c->pause, now);
+	const uint64_t silent = close_silent_peers(c, now),
+		       pause = accept_pause_tick(&c->pause, now);
+
+	return silent < pause ? silent : pause;
 }

@@ -23,8 +23,8 @@
 #define CONTROL_PORT        64 /* bytes of a port's name, with its NUL */
 /*
  * Connections without a request at most. If there are so many, the daemon accepts no further one
- * until one of them has sent its request, or until the oldest has been silent for
- * CONTROL_SILENT_NS: then it closes the oldest.
+ * until one of them has sent its request or is closed. The daemon closes each connection that has
+ * been silent for CONTROL_SILENT_NS.
  */
 #define CONTROL_PEERS     64
 #define CONTROL_SILENT_NS 2000000000ull /* less than a client waits (CONTROL_CLIENT_SECONDS) */
@@ -113,7 +113,8 @@ struct control {
 int control_open(struct control *c, const char *run_dir, const struct control_ops *ops, void *ctx);
 /* Accepts connections and answers requests. */
 void control_event(struct control *c, uint64_t now);
-/* Accepts connections again after a pause (accept_pause.h); result as of accept_pause_tick. */
+/* Closes silent connections, and accepts connections again after a pause (accept_pause.h). Returns
+ * the time of the next call in ns; UINT64_MAX = none needed. */
 uint64_t control_tick(struct control *c, uint64_t now);
 /* Closes the connections that have sent no request, and removes the socket. Does nothing after
  * control_open has failed. */
