@@ -209,7 +209,7 @@ int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR])
 	int rc = u->port ? netdev_set_promiscuous(u->port, true) : 0;
 
 	u->hears_all = !rc;
-	u->hears_some = false;
+	u->hears_some = rc;
 	if (rc)
 		snprintf(error, UPLINK_ERROR, "%s cannot receive frames for virtual machines: %s",
 			 u->spec, strerror(-rc));

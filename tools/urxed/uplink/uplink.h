@@ -50,8 +50,8 @@ struct uplink {
 	uint8_t heard_macs[UPLINK_MACS][ETHER_MAC_LEN]; /* the MACs of uplink_hear_mac */
 	uint32_t n_heard_macs;
 	bool hears_all;   /* receives frames for VMs, too; a closed port will do so when opened */
-	bool hears_some;  /* the last uplink_hear_own failed: the port may have parts of either
-			     filter, so the next change must set it anew */
+	bool hears_some;  /* the last uplink_hear_all or uplink_hear_own failed: the port may have
+			     parts of either filter, so the next change must set it anew */
 	bool up;          /* the port has a link, as far as the daemon knows */
 	uint16_t mtu;     /* present MTU, bytes of Ethernet payload */
 	uint16_t mtu_max; /* MTU for which the port was opened */

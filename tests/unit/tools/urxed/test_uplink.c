@@ -234,6 +234,8 @@ static void port_that_cannot_stop_hearing_all_may_hear_some(void **state)
 	assert_int_equal(uplink_hear_own(&w.uplink, error), -ENOMEM);
 	assert_true(w.uplink.hears_all);
 	assert_true(w.uplink.hears_some);
+	assert_int_equal(uplink_hear_all(&w.uplink, error), -ENOMEM);
+	assert_true(w.uplink.hears_some);
 	w.refuses_all = 0;
 	assert_int_equal(uplink_hear_all(&w.uplink, error), 0);
 	assert_false(w.uplink.hears_some);
