@@ -422,13 +422,13 @@ static int open_loop(struct vm *vm, char error[VM_ERROR])
 	return rc;
 }
 
-/* A running process of the same machine has its name and its MAC, but the user knows it by its
- * socket. */
+/* A running process of the same machine has its name and its MAC, and the user knows it by its
+ * socket. But another machine may have the name or the MAC instead. */
 static const char *explain_refusal(int rc, const char *path)
 {
 	if ((rc == -EEXIST || rc == -EADDRINUSE) && listen_socket_is_served(path))
-		return "the process that listens at --socket has this name or MAC: end it, or "
-		       "replace it by --take-over";
+		return "its name or MAC is in use, perhaps by the process that listens at "
+		       "--socket: end that, or replace it by --take-over";
 	switch (rc) {
 	case -EPERM: return "it admits no virtual machines of this user: see urxed --vm-user";
 	case -ENOSPC: return "it has no port left for this user";
