@@ -41,6 +41,10 @@ void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now)
 	uint64_t bytes;
 	int rc = packet_socket_send_ring(port->packet_fd, &bytes);
 
+	/* The end of a link leaves this error at the socket until the next call, even if the link
+	 * has returned. */
+	if (rc == -ENETDOWN)
+		rc = packet_socket_send_ring(port->packet_fd, &bytes);
 	port->backlog.down = rc == -ENETDOWN;
 	if (port->backlog.down) /* the kernel sends no frame then */
 		port->backlog.pause = RESEND_DOWN_NS;
@@ -56,11 +60,8 @@ void dpdk_port_link_returned(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 
-	if (!port->backlog.down)
-		return;
-	/* The error of the link's end, which the next attempt would return in place of sending. */
-	packet_socket_clear_error(port->packet_fd);
-	port->backlog.at = 0;
+	if (port->backlog.down)
+		port->backlog.at = 0;
 }
 
 /* How many frames the driver may get now. With a full ring the driver would wait for a free slot,

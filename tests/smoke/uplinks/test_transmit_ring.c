@@ -172,12 +172,38 @@ static void test_frames_wait_for_the_link(void **state)
 	cable_remove();
 }
 
+/* The link ends and returns before the port makes a call to send. */
+static void test_frames_do_not_wait_after_a_short_end_of_the_link(void **state)
+{
+	struct netdev *port = open_port();
+	int far = cable_socket("pb");
+	struct netdev_frame got;
+	uint64_t now = 0;
+
+	(void)state;
+	set_link("down");
+	for (int i = 0; i < FRAMES; i++)
+		assert_int_equal(send_one(port, now), 1);
+	set_link("up");
+	netdev_link_returned(port);
+	while (netdev_next_deadline(port) != UINT64_MAX) {
+		netdev_rx(port, now, &got, 1);
+		now = netdev_next_deadline(port);
+		assert_true(now < NS_PER_SEC || now == UINT64_MAX);
+	}
+	expect_frames(far, FRAMES);
+	close(far);
+	netdev_close(port);
+	cable_remove();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_link_that_goes_down_again_and_again_stops_nobody),
 		cmocka_unit_test(test_a_full_ring_takes_frames_before_it_is_empty),
 		cmocka_unit_test(test_frames_wait_for_the_link),
+		cmocka_unit_test(test_frames_do_not_wait_after_a_short_end_of_the_link),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
