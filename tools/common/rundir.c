@@ -13,11 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <vnic/attach_protocol.h>
-
 #include "common/log.h"
 
-#define LOCK_NAME VNIC_LOCK_NAME
+#define LOCK_NAME "urxed.lock"
 
 static int held_lock = -1; /* descriptor of this daemon's lock file */
 static int held_dir = -1;  /* descriptor of its run directory */

@@ -25,7 +25,6 @@
 #include "engine/clock.h"
 #include "engine/crc.h"
 #include "memory/sigbus_guard.h"
-#include "process/daemon_return.h"
 #include "process/emulated_fd.h"
 #include "process/high_fd.h"
 #include "process/log.h"
@@ -177,9 +176,7 @@ static const char *attach_error_text(int rc)
 	switch (-rc) {
 	case EPROTO: return "it is of another version than this liburxe";
 	case ENOENT:
-	case ECONNREFUSED:
-		return "it does not run any more: start it, or start the program by a new "
-		       "'urxe run'";
+	case ECONNREFUSED: return "it does not run: start programs by 'urxe run'";
 	case ECONNRESET:
 	case EPIPE:
 		return "it closes the connection; its log (urxed.log there, or the journal) says "
@@ -372,19 +369,21 @@ static int open_once(uint32_t *generation)
 /*
  * Waits for the next daemon, as long as an attached process does, in two cases: the daemon ends or
  * closes the connection while the process attaches, or the process is a forked child of one that
- * was attached. Any other process waits while daemon_return_wait() says so. Holds no lock while it
- * waits.
+ * was attached. Holds no lock while it waits.
  */
 int adapter_open(uint32_t *generation)
 {
+	const struct timespec pause = {.tv_nsec = RECONNECT_INTERVAL_NS};
 	uint64_t now = clock_monotonic(), until;
 	int rc;
 
 	settings_read();
 	rc = open_once(generation);
 	until = parent_attached || is_closed_by_daemon(rc) ? now + settings_reconnect_ns() : 0;
-	while (is_no_daemon(rc) && daemon_return_wait(&until))
+	while (is_no_daemon(rc) && clock_monotonic() < until) {
+		nanosleep(&pause, NULL);
 		rc = open_once(generation);
+	}
 	if (is_no_daemon(rc))
 		log_attach_error(rc);
 	return rc;

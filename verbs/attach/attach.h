@@ -13,7 +13,7 @@
 /*
  * Counts one more user of the adapter, and sets *generation to adapter_fork_generation; the first
  * user attaches the process to its daemon. The last user's adapter_unref detaches the process. Each
- * success needs one adapter_unref. May wait for the next daemon, for URXE_RECONNECT_S at most. 0 or
+ * success needs one adapter_unref. May wait for another daemon, for URXE_RECONNECT_S at most. 0 or
  * a negative errno value; -ENODEV: URXE_DIR names no run directory; -EIO: a signal handler has
  * forked during the call, and this is the child.
  */

@@ -62,7 +62,7 @@ static void check_run_dir(const char *run_dir)
 		log_write("%s, named by URXE_DIR, cannot be read: %s", run_dir, strerror(error));
 	else if (error)
 		log_write("%s, named by URXE_DIR, is not the run directory of a running urxed "
-			  "(%s): start urxed, or start the program by 'urxe run'",
+			  "(%s): start programs by 'urxe run'",
 			  run_dir, strerror(error));
 	else if (access_error(run_dir, UVERBS_DIR) == EACCES)
 		log_write("%s, named by URXE_DIR, does not admit this program's user: urxed "

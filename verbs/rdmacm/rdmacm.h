@@ -17,7 +17,7 @@ struct rdmacm_file;
 /*
  * Opens the device with open(2)'s flags: a descriptor, or a negative errno value. The descriptor is
  * readable while events can be fetched, so blocking reads, O_NONBLOCK, poll and epoll need no
- * further code. May wait for the next daemon (process/daemon_return.h).
+ * further code.
  */
 int rdmacm_open(int flags);
 /* As rdmacm_open, but returns -ETIMEDOUT if urxed does not answer until `deadline`

@@ -11,7 +11,6 @@
 
 #include "engine/clock.h"
 #include "process/cancellation.h"
-#include "process/daemon_return.h"
 #include "process/fork_handlers.h"
 #include "process/high_fd.h"
 #include "process/settings.h"
@@ -271,12 +270,6 @@ static int open_file(struct rdmacm_file *file, int flags, uint64_t deadline, int
 	return rc ? rc : set_flags(*fd, flags);
 }
 
-/* -ECONNRESET: the daemon has ended, or closed the connection, before it welcomed the file. */
-static bool is_no_daemon(int rc)
-{
-	return rc == -ENODEV || rc == -ECONNRESET;
-}
-
 int rdmacm_open_until(int flags, uint64_t deadline)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -299,16 +292,7 @@ int rdmacm_open_until(int flags, uint64_t deadline)
 	return rc;
 }
 
-/* Waits for the next daemon while daemon_return_wait() says so, with no lock. A child that a signal
- * handler forks meanwhile does not wait. */
 int rdmacm_open(int flags)
 {
-	const pid_t caller = getpid();
-	uint64_t until = 0;
-	int rc;
-
-	do
-		rc = rdmacm_open_until(flags, UINT64_MAX);
-	while (is_no_daemon(rc) && getpid() == caller && daemon_return_wait(&until));
-	return rc;
+	return rdmacm_open_until(flags, UINT64_MAX);
 }

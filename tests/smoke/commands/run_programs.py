@@ -137,7 +137,7 @@ def check_unreachable_daemon():
                 raise Failure(f'another user reads: {result.stderr}')
         host.daemon.kill()
         result = call(host, ['ibv_devinfo'], **variables)
-        said = f"cannot attach to urxed in {host.run_dir}: it does not run any more: start it, or start the program by a new 'urxe run'"
+        said = f"cannot attach to urxed in {host.run_dir}: it does not run: start programs by 'urxe run'"
         if result.stderr.count('cannot attach') != 1 or said not in result.stderr:
             raise Failure(f'without the daemon: {result.stderr}')
 

@@ -94,10 +94,7 @@
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
-/* The daemon locks this file there. A daemon that ends removes it, unless programs need its tree.
- */
-#define VNIC_LOCK_NAME  "urxed.lock"
-#define VNIC_SYSFS_NAME "sys" /* also in the run directory: the tree that stands for /sys */
+#define VNIC_SYSFS_NAME     "sys" /* also in the run directory: the tree that stands for /sys */
 /*
  * A file of the tree VNIC_SYSFS_NAME about the HCA that backs the device. Its first line is the
  * name of the HCA; the line is empty without an HCA, or while the HCA's port is down. By the other
