@@ -540,11 +540,8 @@ void daemon_stop(struct daemon *d)
 	/*
 	 * Before sessions_close, which would remove the leases of connected programs from the file.
 	 */
-	const bool has_leases =
-		lease_store_close(&d->lease_store, d->options.run_dir, !d->options.private);
-	/* Each `urxe run` keeps a connection, and may start programs at any time. */
 	const bool has_programs =
-		has_leases || (!d->options.private && sessions_any_open(&d->sessions));
+		lease_store_close(&d->lease_store, d->options.run_dir, !d->options.private);
 
 	monitor_close(&d->monitor);
 	vm_port_set_close(&d->vm_ports);
@@ -552,7 +549,7 @@ void daemon_stop(struct daemon *d)
 	rdmacm_close(&d->rdmacm);
 	listener_close(&d->listener);
 	/* The files stay if programs continue with the next daemon, because these read the files
-	 * meanwhile, and those that start meanwhile wait for it. */
+	 * meanwhile. */
 	if (d->made_sysfs && !has_programs)
 		sysfs_tree_remove(d->options.run_dir);
 	switch_fini(&d->sw);

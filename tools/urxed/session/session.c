@@ -2,7 +2,6 @@
 #include "urxed/session/session.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -682,19 +681,6 @@ bool sessions_reap(struct sessions *sessions)
 		destroy_session(sessions, s);
 	}
 	return any;
-}
-
-bool sessions_any_open(const struct sessions *sessions)
-{
-	const struct session *s;
-	struct pollfd fd;
-
-	for (s = sessions->list; s; s = s->next) {
-		fd = (struct pollfd){vnic_server_fd(s->conn), POLLRDHUP, 0};
-		if (!s->closed && !poll(&fd, 1, 0))
-			return true;
-	}
-	return false;
 }
 
 void sessions_close_all(struct sessions *sessions)

@@ -188,8 +188,6 @@ bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uid_t user, u
  */
 #define SESSIONS_REAP_STEP 512
 bool sessions_reap(struct sessions *sessions);
-/* Whether a process holds a connection, also one without lease, such as `urxe run`. */
-bool sessions_any_open(const struct sessions *sessions);
 /* Closes all sessions at the end of the daemon. Leaves the filters of uplinks in place, because
  * processes go on with their packet sockets, and no switch delivers their packets. */
 void sessions_close_all(struct sessions *sessions);
