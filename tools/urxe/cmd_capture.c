@@ -28,7 +28,6 @@
 #include "common/printable.h"
 #include "common/rundir.h"
 #include "urxe/capture_recordings.h"
-#include "urxe/daemon_connect.h"
 #include "urxed/report/control_client.h"
 
 /* Time between two looks at the recordings, ms: shorter than a process needs to fill its ring. */
@@ -47,7 +46,7 @@ static const char usage[] =
 	"  --json         print a JSON object in each line instead\n"
 	"  -c COUNT       end after COUNT frames; with --state, count only after all programs\n"
 	"                 that run when the capture starts have given their state\n"
-	"  --run-dir DIR  the daemon's directory; default as for urxe run\n"
+	"  --run-dir DIR  the daemon's directory; default as for urxed\n"
 	"\n"
 	"While a capture runs, frames between processes cross the switch. At the end the\n"
 	"command prints the number of captured frames, and of frames that it lost.\n"
@@ -460,7 +459,7 @@ int cmd_capture(int argc, char **argv)
 
 	if (rc)
 		return rc;
-	if (daemon_choose_run_dir(a.run_dir, run_dir, error)) {
+	if (rundir_path(a.run_dir, run_dir, error)) {
 		log_line("%s", error);
 		return STATUS_USAGE;
 	}

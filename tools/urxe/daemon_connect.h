@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Finds the daemon of a run directory, or starts a private one, which ends after its last program.
- * For the subcommands of urxe.
+ * For cmd_run.c, cmd_vm.c and cmd_doctor.c.
  */
 #ifndef URXE_URXE_DAEMON_CONNECT_H
 #define URXE_URXE_DAEMON_CONNECT_H

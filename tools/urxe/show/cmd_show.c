@@ -13,7 +13,6 @@
 #include "common/log.h"
 #include "common/quantity.h"
 #include "common/rundir.h"
-#include "urxe/daemon_connect.h"
 #include "urxe/show/report_jobs.h"
 #include "urxe/show/report_paths.h"
 #include "urxe/show/report_print.h"
@@ -37,7 +36,7 @@ static const char usage[] =
 	"  --long         also counters that are 0, and the meaning of each\n"
 	"  --wait TIME    time within which processes must begin to answer, such as 2s; default\n"
 	"                 100ms\n"
-	"  --run-dir DIR  the daemon's directory; default as for urxe run\n"
+	"  --run-dir DIR  the daemon's directory; default as for urxed\n"
 	"\n"
 	"Exit status: 0; 1 if no daemon answers; 2 for a wrong command line.\n";
 
@@ -156,7 +155,7 @@ int cmd_show(int argc, char **argv)
 
 	if (rc)
 		return rc;
-	if (daemon_choose_run_dir(a.run_dir, run_dir, error)) {
+	if (rundir_path(a.run_dir, run_dir, error)) {
 		log_line("%s", error);
 		return STATUS_USAGE;
 	}

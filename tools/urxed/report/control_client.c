@@ -172,9 +172,7 @@ static void describe_error(char error[CONTROL_CLIENT_ERROR], const char *run_dir
 	case ENOTDIR: snprintf(error, CONTROL_CLIENT_ERROR, "no urxed serves %s", run_dir); break;
 	case EACCES:
 	case EPERM:
-		snprintf(error, CONTROL_CLIENT_ERROR,
-			 "the urxed of %s belongs to another user: only that user and root may "
-			 "ask it",
+		snprintf(error, CONTROL_CLIENT_ERROR, "the urxed of %s belongs to another user",
 			 run_dir);
 		break;
 	case EAGAIN:
