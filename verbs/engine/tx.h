@@ -58,6 +58,7 @@
 #define TX_SWITCH_FULL_NS 100000000u
 /* If the direct uplink has taken no frame for this time, frames for it are discarded. */
 #define TX_UPLINK_FULL_NS 100000000u
+
 struct tx {
 	struct vnic_driver *nic;
 	struct packet_group *const *uplink; /* the adapter's direct uplink; *uplink is NULL: none */

@@ -144,10 +144,12 @@ static int add_route(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn
 
 	if (rc)
 		return rc;
+	/* First, because the end of a peer takes back the access that the machine has granted to
+	 * this process number. */
+	close_route(p, process);
 	route = peer_route_open(&p->peers, outbox, mac, process);
 	if (!route)
 		return -ENOMEM;
-	close_route(p, process);
 	p->routes[process] = route;
 	return 0;
 }
