@@ -148,7 +148,8 @@ int rdmacm_restore(const struct rebuilt *r)
 /*
  * Needs no answer: if the daemon has ended, the next daemon gets the IDs like those of any other
  * process. If the daemon does not answer in time, it thaws the device before it runs later commands
- * of the process.
+ * of the process. A thread that keeps the device's lock until the deadline prevents the thaw:
+ * then the connections stay frozen.
  */
 void rdmacm_restored(const struct rebuilt *r)
 {

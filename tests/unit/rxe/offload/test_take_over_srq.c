@@ -624,21 +624,28 @@ static void test_limit_is_told_once(void **state)
 	}
 }
 
+/* Opens a pair of which side 1 has an HCA and takes its requests from an SRQ, `queue`. */
+static void open_with_srq(struct bed *bed, struct node_queue *queue, enum urxe_qp_type type)
+{
+	const struct urxe_rq_attr attr = {.ctx = queue, .pd = NODE_PD, .max_wr = 8, .max_sge = 2};
+	struct conn_attr conn = conn_default(type);
+
+	bed_open_sides(bed, false, true, &(struct pair_attr){.seed = 1});
+	queue->node = bed->e.b;
+	assert_int_equal(urxe_srq_create(device(bed, 1), &attr, &conn.srq[1]), 0);
+	conn_open(&bed->above, &conn, bed->e.end);
+}
+
 /* The queue pair gets its rights when it leaves RESET, and then nothing moves: drivers that return
  * PSNs of the modification look alike. */
 static void test_idle_qp_with_rights_refuses_a_take_over(void **state)
 {
 	struct node_queue queue = {0};
-	const struct urxe_rq_attr attr = {.ctx = &queue, .pd = NODE_PD, .max_wr = 8, .max_sge = 2};
-	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_offload_refusal refusal;
 	static struct bed bed;
 
 	(void)state;
-	bed_open_sides(&bed, false, true, &(struct pair_attr){.seed = 1});
-	queue.node = bed.e.b;
-	assert_int_equal(urxe_srq_create(device(&bed, 1), &attr, &conn.srq[1]), 0);
-	conn_open(&bed.above, &conn, bed.e.end);
+	open_with_srq(&bed, &queue, URXE_QPT_RC);
 	assert_int_equal(try_take_over(&bed, 1, &refusal), -EOPNOTSUPP);
 	assert_int_equal(refusal.reason, URXE_OFFLOAD_UNPROVEN_PSN);
 	post_recv(&bed.e.end[1], 1, TO, SLOT);
@@ -667,16 +674,11 @@ static void send_datagram(struct bed *bed, uint32_t length)
 static void test_datagrams_use_the_requests_in_order(void **state)
 {
 	struct node_queue queue = {0};
-	const struct urxe_rq_attr attr = {.ctx = &queue, .pd = NODE_PD, .max_wr = 8, .max_sge = 2};
-	struct conn_attr conn = conn_default(URXE_QPT_UD);
 	struct urxe_offload_refusal refusal;
 	static struct bed bed;
 
 	(void)state;
-	bed_open_sides(&bed, false, true, &(struct pair_attr){.seed = 1});
-	queue.node = bed.e.b;
-	assert_int_equal(urxe_srq_create(device(&bed, 1), &attr, &conn.srq[1]), 0);
-	conn_open(&bed.above, &conn, bed.e.end);
+	open_with_srq(&bed, &queue, URXE_QPT_UD);
 	for (uint32_t i = 0; i < 6; i++)
 		post_recv(&bed.e.end[1], i, TO + i * SLOT, SLOT);
 	for (uint32_t i = 0; i < 6; i++) {
