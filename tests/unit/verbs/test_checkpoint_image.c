@@ -359,7 +359,7 @@ static void write_later_records(struct state_stream *s, struct image *image)
 }
 
 /* Reads a kept stream, and writes the records of its image again: the bytes are the same, so no
- * byte is lost. This does not check the order of fields: one function reads and writes them. */
+ * byte is lost. test_checkpoint_records.c checks the order of fields. */
 static void check_bytes(const char *name, uint32_t version)
 {
 	struct state_format format = checkpoint_format;
