@@ -67,7 +67,8 @@ int placement_map(struct placement *p, const struct rebuilt *r)
 {
 	int rc = 0;
 
-	p->was_reserved = calloc(p->image->n[CHECKPOINT_MAPPING] + 1, sizeof(*p->was_reserved));
+	p->was_reserved =
+		calloc((size_t)p->image->n[CHECKPOINT_MAPPING] + 1, sizeof(*p->was_reserved));
 	if (!p->was_reserved)
 		return -ENOMEM;
 	while (!rc && p->n_mapped < p->image->n[CHECKPOINT_MAPPING]) {
